@@ -1,0 +1,55 @@
+"""What a prompt costs, in tokens of the target model.
+
+Nouns: an `Encoding` counts one text; a `Counter` counts a `Prompt` and returns a `Bill`; the `Memo` remembers by
+content, so that only new messages and tools are tokenised (DESIGN 1.8).
+"""
+
+from typing import Protocol
+
+import msgspec
+
+from policies.request import Item, Prompt
+
+
+class Encoding(Protocol):
+    """A tokenizer with its ranks loaded; the shell hands it in."""
+
+    name: str
+
+    def count(self, text: str) -> int:
+        """Ordinary tokens of `text` (no special tokens). Never raises, whatever the text."""
+        ...
+
+
+class Bill(msgspec.Struct, frozen=True):
+    """Tokens of a prompt. `messages` and `tools` stand in the prompt's order; what belongs to none is `overhead`."""
+
+    messages: tuple[int, ...]
+    tools: tuple[int, ...]
+    overhead: int
+    exact: bool  # False as soon as one part is an estimate (an image behind a URL, a model without known rules)
+
+    @property
+    def total(self) -> int:
+        return sum(self.messages) + sum(self.tools) + self.overhead
+
+
+class Counter(Protocol):
+    """The token rules of one model."""
+
+    name: str  # shown in reports: "openai/o200k_base", "estimate", ...
+
+    def bill(self, prompt: Prompt) -> Bill:
+        """The whole prompt. Costs little when every item was seen before."""
+        ...
+
+    def text(self, text: str) -> int:
+        """Tokens of a bare text."""
+        ...
+
+    def new_bytes(self, prompt: Prompt) -> int:
+        """Bytes of items that were not seen before: what decides whether planning goes to a thread."""
+        ...
+
+
+__all__ = ["Bill", "Counter", "Encoding", "Item", "Prompt"]

@@ -1,0 +1,228 @@
+"""JSON opened one level deep: every member and element keeps the bytes it came with.
+
+An edit splices new bytes between the old ones; nothing that was not edited is written again, so `1e5`, big integers,
+key order and escapes survive (DESIGN 1.2). msgspec opens what it accepts; the rest (NaN, lone surrogates, repeated
+names) is read by `json`, as FACTS 3 advises.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+MAX_DEPTH = 500  # msgspec and json raise RecursionError near 1,000 levels; honest clients stay far below half of that
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_SPACE_BYTES = re.compile(rb"[ \t\n\r]*")
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET = re.compile(rb"[\[\]{}]")
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
+_LENIENT = json.JSONDecoder()
+
+
+class NotJSON(ValueError):
+    """The bytes are not the JSON value that was asked for. The message is fit for a client's eyes."""
+
+
+class TooDeep(NotJSON):
+    """Nested deeper than `MAX_DEPTH`."""
+
+    def __init__(self) -> None:
+        super().__init__(f"the JSON is nested deeper than {MAX_DEPTH} levels")
+
+
+class Member(msgspec.Struct, frozen=True):
+    """One member of an object: its name, where its key token starts, where its value starts and ends (bytes)."""
+
+    name: str
+    at: int
+    start: int
+    end: int
+
+
+class RawObject(msgspec.Struct, frozen=True):
+    """A JSON object and the places of its members, in source order; a repeated name is listed each time."""
+
+    source: bytes
+    members: tuple[Member, ...]
+
+    @classmethod
+    def parse(cls, source: bytes) -> "RawObject":
+        """Open `source` one level. Raises NotJSON, TooDeep."""
+        try:
+            values = _OBJECT.decode(source)
+        except RecursionError:
+            raise TooDeep from None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return cls(source, _scan_slowly(source))
+        return cls(source, _scan(source, values) or _scan_slowly(source))
+
+    def get(self, name: str) -> bytes | None:
+        """The bytes of the last member called `name` (the one that common parsers take), or None."""
+        for member in reversed(self.members):
+            if member.name == name:
+                return self.source[member.start : member.end]
+        return None
+
+    def repeated(self, names: Sequence[str]) -> str | None:
+        """The first of `names` that stands twice, or None."""
+        seen = [member.name for member in self.members]
+        return next((name for name in names if seen.count(name) > 1), None)
+
+    def splice(self, changes: Mapping[str, bytes | None]) -> bytes:
+        """The object with members replaced, removed (None) or, when absent, appended; other members as they were."""
+        pending = {name: value for name, value in changes.items() if value is not None}
+        parts: list[bytes] = []
+        for member in self.members:
+            if member.name not in changes:
+                parts.append(self.source[member.at : member.end])
+            elif member.name in pending:
+                parts.append(self.source[member.at : member.start] + pending.pop(member.name))
+        parts.extend(json.dumps(name).encode() + b":" + value for name, value in pending.items())
+        return b"{" + b",".join(parts) + b"}"
+
+
+def elements(source: bytes) -> tuple[bytes, ...]:
+    """The elements of a JSON array, each with its own bytes. Raises NotJSON, TooDeep."""
+    try:
+        return tuple(bytes(raw) for raw in _ARRAY.decode(source))
+    except RecursionError:
+        raise TooDeep from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = source.decode("latin-1")  # one character a byte: offsets in the text are offsets in the bytes
+        return tuple(source[start:end] for start, end in _places(text, _expect(text, 0, "[")))
+
+
+def array(items: Sequence[bytes]) -> bytes:
+    """A JSON array of elements that are JSON already."""
+    return b"[" + b",".join(items) + b"]"
+
+
+def loads(source: bytes) -> Any:
+    """Any JSON value as Python objects, bad UTF-8 replaced. Raises NotJSON, TooDeep."""
+    if source.count(b"{") + source.count(b"[") > MAX_DEPTH and _depth(source) > MAX_DEPTH:
+        raise TooDeep
+    try:
+        return msgspec.json.decode(source)
+    except RecursionError:
+        raise TooDeep from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _loads_leniently(source)
+
+
+def dumps(value: Any) -> bytes:
+    """Compact UTF-8 JSON; a lone surrogate is written as its escape."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _loads_leniently(source: bytes) -> Any:
+    try:
+        return json.loads(source.decode("utf-8", "replace"))
+    except RecursionError:
+        raise TooDeep from None
+    except ValueError as error:
+        raise NotJSON(f"the body is not valid JSON: {error}") from None
+
+
+def _depth(source: bytes) -> int:
+    depth = deepest = 0
+    for bracket in _BRACKET.findall(_STRING.sub(b"", source)):
+        depth += 1 if bracket in b"[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _scan(source: bytes, values: Mapping[str, msgspec.Raw]) -> tuple[Member, ...] | None:
+    """Places of the members; None when the values do not stand in the source in this order (a repeated name)."""
+    members: list[Member] = []
+    at = source.index(b"{") + 1
+    for name, raw in values.items():
+        value = bytes(raw)
+        key_at = _skip(source, at)
+        key = _STRING.match(source, key_at)
+        if key is None:
+            return None
+        start = _skip(source, source.index(b":", key.end()) + 1)
+        end = start + len(value)
+        if source[start:end] != value or _name(key.group()) != name:
+            return None
+        members.append(Member(name, key_at, start, end))
+        at = _skip(source, end) + 1
+    closed = source[_skip(source, at) :] if not members else source[at - 1 :]
+    return tuple(members) if closed.strip(b" \t\n\r") == b"}" else None
+
+
+def _skip(source: bytes, at: int) -> int:
+    match = _SPACE_BYTES.match(source, at)
+    return match.end() if match else at
+
+
+def _name(token: bytes) -> str:
+    return str(json.loads(token)) if b"\\" in token else token[1:-1].decode("utf-8", "replace")
+
+
+def _scan_slowly(source: bytes) -> tuple[Member, ...]:
+    text = source.decode("latin-1")  # one character a byte: offsets in the text are offsets in the bytes
+    members: list[Member] = []
+    places = iter(_places(text, _expect(text, 0, "{")))
+    for start, end in places:
+        value_start, value_end = next(places)
+        members.append(Member(_name(source[start:end]), start, value_start, value_end))
+    return tuple(members)
+
+
+def _expect(text: str, at: int, opening: str) -> int:
+    match = _SPACE.match(text, at)
+    at = match.end() if match else at
+    if text[at : at + 1] != opening:
+        kind = "an object" if opening == "{" else "an array"
+        raise NotJSON(f"the body is not valid JSON: expected {kind}")
+    return at
+
+
+def _places(text: str, opening: int) -> list[tuple[int, int]]:
+    """Start and end of each token of the container that opens at `opening`: keys and values, or elements."""
+    places: list[tuple[int, int]] = []
+    is_object = text[opening] == "{"
+    closing = "}" if is_object else "]"
+    at = _after_space(text, opening + 1)
+    while text[at : at + 1] != closing or places:
+        at = _token(text, at, places, key=is_object)
+        if is_object:
+            at = _token(text, _separator(text, at, ":"), places, key=False)
+        if text[at : at + 1] == closing:
+            break
+        at = _separator(text, at, ",")
+    if text[at + 1 :].strip(" \t\n\r"):
+        raise NotJSON(f"the body is not valid JSON: more follows its end at byte {at + 1}")
+    return places
+
+
+def _token(text: str, at: int, places: list[tuple[int, int]], *, key: bool) -> int:
+    try:
+        value, end = _LENIENT.raw_decode(text, at)
+    except RecursionError:
+        raise TooDeep from None
+    except ValueError as error:
+        raise NotJSON(f"the body is not valid JSON: {error}") from None
+    if key and not isinstance(value, str):
+        raise NotJSON(f"the body is not valid JSON: a name is not a string at byte {at}")
+    places.append((at, end))
+    return _after_space(text, end)
+
+
+def _separator(text: str, at: int, wanted: str) -> int:
+    if text[at : at + 1] != wanted:
+        raise NotJSON(f"the body is not valid JSON: expected '{wanted}' at byte {at}")
+    return _after_space(text, at + 1)
+
+
+def _after_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at

@@ -1,0 +1,118 @@
+"""The client's own bytes, opened one level.
+
+`ChatRequest` is what came in. `Prompt` is the part of it that costs tokens: the pipeline works on prompts, and
+`ChatRequest.forward` turns the last one into bytes again.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+
+from policies.jsonraw import NotJSON, RawObject, array, elements, loads
+
+JUDGED = ("model", "messages", "tools", "stream")  # repeated, they could be judged in one form and served in another
+
+
+class BadRequest(ValueError):
+    """The client's fault; the message names the field and what is wrong with it. Suggested status: 400."""
+
+    def __init__(self, message: str, param: str | None = None) -> None:
+        super().__init__(message)
+        self.param = param
+
+
+class Item(msgspec.Struct, frozen=True):
+    """A message or a tool: its bytes, and a 16-byte digest of them that keys every memo."""
+
+    raw: bytes
+    key: bytes
+
+    @classmethod
+    def of(cls, raw: bytes) -> "Item":
+        return cls(raw, hashlib.blake2b(raw, digest_size=16).digest())
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """What is counted: messages and tools in order, and the two fields that change the template."""
+
+    model: str
+    messages: tuple[Item, ...]
+    tools: tuple[Item, ...] = ()
+    tool_choice: bytes | None = None
+    response_format: bytes | None = None
+
+
+class ChatRequest(msgspec.Struct, frozen=True):
+    """A chat completion request. `body` is the received bytes; nothing here is a copy that could differ from them."""
+
+    body: bytes
+    object: RawObject
+    model: str
+    stream: bool
+    prompt: Prompt
+
+    @classmethod
+    def parse(cls, body: bytes) -> "ChatRequest":
+        """Raises BadRequest when the body is not a JSON object with a `messages` array, or repeats a judged field."""
+        try:
+            fields = RawObject.parse(body)
+            if repeated := fields.repeated(JUDGED):
+                raise BadRequest(f"'{repeated}' stands twice in the request body", repeated)
+            messages = _items(fields, "messages")
+            tools = _items(fields, "tools")
+            model, stream = _small(fields, "model"), _small(fields, "stream")
+        except NotJSON as error:
+            raise BadRequest(str(error)) from None
+        if messages is None:
+            raise BadRequest("'messages' is missing: it must be an array of messages", "messages")
+        model = model if isinstance(model, str) else ""
+        prompt = Prompt(model, messages, tools or (), fields.get("tool_choice"), fields.get("response_format"))
+        return cls(body, fields, model, stream is True, prompt)
+
+    def number(self, *names: str) -> int | None:
+        """The first of the named fields that holds a positive whole number."""
+        for name in names:
+            value = _small(self.object, name)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                return value
+        return None
+
+    def forward(self, prompt: Prompt) -> bytes:
+        """The body that carries `prompt`: the received bytes themselves when nothing changed, else spliced."""
+        if prompt is self.prompt:
+            return self.body
+        changes: dict[str, bytes | None] = {}
+        if not _same(prompt.messages, self.prompt.messages):
+            changes["messages"] = array([item.raw for item in prompt.messages])
+        if not _same(prompt.tools, self.prompt.tools):
+            changes.update(_tool_fields(prompt))
+        return self.object.splice(changes) if changes else self.body
+
+
+def _tool_fields(prompt: Prompt) -> dict[str, bytes | None]:
+    if prompt.tools:
+        return {"tools": array([item.raw for item in prompt.tools])}
+    return {"tools": None, "tool_choice": None, "parallel_tool_calls": None}  # an empty array is refused upstream
+
+
+def _same(ours: Sequence[Item], theirs: Sequence[Item]) -> bool:
+    return len(ours) == len(theirs) and all(a is b for a, b in zip(ours, theirs, strict=True))
+
+
+def _items(fields: RawObject, name: str) -> tuple[Item, ...] | None:
+    raw = fields.get(name)
+    if raw is None or raw == b"null":
+        return None
+    if raw[:1] != b"[":
+        raise BadRequest(f"'{name}' must be an array", name)
+    items = tuple(Item.of(element) for element in elements(raw))
+    for index, item in enumerate(items):
+        if item.raw[:1] != b"{":
+            raise BadRequest(f"'{name}[{index}]' must be an object", f"{name}[{index}]")
+    return items
+
+
+def _small(fields: RawObject, name: str) -> object:
+    raw = fields.get(name)
+    return None if raw is None or len(raw) > 4096 else loads(raw)
