@@ -10,6 +10,8 @@ import msgspec
 
 from policies.request import Item, Prompt
 
+COUNTED_CHARS = 16_000_000  # of one text are encoded; what follows is bounded from above, and the bill not exact
+
 
 class Encoding(Protocol):
     """A tokenizer with its ranks loaded; the shell hands it in."""
@@ -52,4 +54,4 @@ class Counter(Protocol):
         ...
 
 
-__all__ = ["Bill", "Counter", "Encoding", "Item", "Prompt"]
+__all__ = ["COUNTED_CHARS", "Bill", "Counter", "Encoding", "Item", "Prompt"]
