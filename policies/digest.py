@@ -15,7 +15,7 @@ Measure = Callable[[str], int]  # tokens of a text
 DEFAULT_CAP = 200  # tokens; DESIGN 5, level tool_results
 SAMPLED = 160_000  # characters
 SLICES = 40
-SEGMENTS = 10  # parts of the text that take turns: a long tail cannot starve the head, nor the reverse
+SEGMENTS = 6  # parts of the text that take turns: a long tail cannot starve the head, nor the reverse
 LONGEST = 160  # characters of one identifier; beyond that it is a payload
 PHRASE = 48  # characters of a quoted value of several words
 CANDIDATES = 600  # measured at most
@@ -77,9 +77,10 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 def digest(text: str, cap: int = DEFAULT_CAP, *, measure: Measure) -> str:
-    """Identifiers of `text` in order of appearance, joined by ", ", at most `cap` tokens; "" when none fits.
+    """Identifiers of `text` in order of appearance, one space between them, those of several words in single
+    quotes, at most `cap` tokens; "" when none fits.
 
-    They are taken from each tenth of the text in turn, the weightiest first.
+    They are taken from each sixth of the text in turn, the weightiest of it first; a step in weight is worth a turn.
     """
     chosen = _choose(identifiers(text), len(text), cap, measure)
     while chosen and measure(_joined(chosen)) > cap:  # a join can cost more than its parts
@@ -166,15 +167,10 @@ def _number(word: str) -> int:
 
 
 def _choose(found: list[Candidate], length: int, cap: int, measure: Measure) -> list[Candidate]:
-    queues: list[list[Candidate]] = [[] for _ in range(SEGMENTS)]
-    for one in found:
-        queues[min(one.at * SEGMENTS // max(length, 1), SEGMENTS - 1)].append(one)
-    for queue in queues:
-        queue.sort(key=lambda one: (-one.weight, one.at))
     chosen: list[Candidate] = []
     left = cap
-    for one in _in_turn(queues):
-        cost = measure(", " + one.text)
+    for one in _in_turn(found, length)[:CANDIDATES]:
+        cost = measure(" " + _shown(one))
         if cost <= left:
             chosen.append(one)
             left -= cost
@@ -183,10 +179,20 @@ def _choose(found: list[Candidate], length: int, cap: int, measure: Measure) -> 
     return sorted(chosen, key=lambda one: one.at)
 
 
-def _in_turn(queues: list[list[Candidate]]) -> Iterator[Candidate]:
-    for depth in range(CANDIDATES // SEGMENTS):
-        yield from (queue[depth] for queue in queues if depth < len(queue))
+def _in_turn(found: list[Candidate], length: int) -> list[Candidate]:
+    parts: list[list[Candidate]] = [[] for _ in range(SEGMENTS)]
+    for one in found:
+        parts[min(one.at * SEGMENTS // max(length, 1), SEGMENTS - 1)].append(one)
+    turns: list[tuple[int, int, int, Candidate]] = []
+    for part in parts:
+        part.sort(key=lambda one: (-one.weight, one.at))
+        turns.extend((turn - one.weight, turn, one.at, one) for turn, one in enumerate(part))
+    return [one for *_, one in sorted(turns, key=lambda turn: turn[:3])]
+
+
+def _shown(one: Candidate) -> str:
+    return f"'{one.text}'" if " " in one.text else one.text
 
 
 def _joined(chosen: list[Candidate]) -> str:
-    return ", ".join(one.text for one in chosen)
+    return " ".join(_shown(one) for one in chosen)  # a comma a piece would take a fifth of the cap

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from policies.jsonraw import RawObject, dumps, loads
+from policies.jsonraw import RawObject, array, dumps, elements, loads
 
 Content = Literal["absent", "null", "text", "parts", "other"]
 Kind = Literal["text", "image", "audio", "file", "refusal", "other"]
@@ -137,3 +137,34 @@ def _call(value: dict[str, Any]) -> Call:
     function = value.get("function")
     function = function if isinstance(function, dict) else {}
     return Call(_text(value.get("id")), _text(function.get("name")), _text(function.get("arguments")))
+
+
+def merged(raw: bytes, text: str, *, at_end: bool) -> bytes:
+    """The message with `text` put before or after its content; the bytes of what was there stay as they are.
+
+    A string grows inside its quotes, an array of parts by one text part; a message without content gets the text.
+    """
+    message = RawObject.parse(raw)
+    content = message.get("content")
+    return message.splice({"content": _grown(content, text, at_end=at_end)})
+
+
+def with_part(raw: bytes, text: str) -> bytes:
+    """The message with `text` as a content part of its own behind what was there."""
+    message = RawObject.parse(raw)
+    content = message.get("content") or b'""'
+    part = dumps({"type": "text", "text": text})
+    if content[:1] == b"[":
+        return message.splice({"content": array([*elements(content), part])})
+    return message.splice({"content": array([b'{"type":"text","text":' + content + b"}", part])})
+
+
+def _grown(content: bytes | None, text: str, *, at_end: bool) -> bytes:
+    if content is None or content in (b"null", b'""'):
+        return dumps(text)
+    if content[:1] == b'"':
+        added = dumps(text + "\n\n" if not at_end else "\n\n" + text)[1:-1]
+        return content[:-1] + added + b'"' if at_end else b'"' + added + content[1:]
+    parts = elements(content) if content[:1] == b"[" else (content,)
+    part = dumps({"type": "text", "text": text})
+    return array([*parts, part] if at_end else [part, *parts])
