@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# The bars, one script each, in this order. Every script prints its method and its figures, and fails over its bar.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+python=.venv/bin/python
+
+"$python" bench/size.py

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# The product before a real model and real clients. Each script starts what it needs on loopback and stops it by pid.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+python=.venv/bin/python
+
+bash e2e/image.sh
