@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from policies.boundaries import cut_after, cut_before
+
 Measure = Callable[[str], int]  # tokens of a text
 
 DEFAULT_CAP = 200  # tokens; DESIGN 5, level tool_results
@@ -56,6 +58,7 @@ _WEIGHTS = (  # the first that matches the whole word; the heavier, the likelier
     (re.compile(r"\d{4}-\d\d(?:-\d\d)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}"), 4),
     (_NUMBER, 0),
     (re.compile(r"(?:[A-Za-z]:|[~.]{1,2})?/?[\w.@+-]+(?:/[\w.@+-]+)+/?|/[\w.@+-]+|[\w+-]+\.[a-z]{1,4}\d?"), 4),
+    (re.compile(r"\d[\d.]*(?:[nmu]?s|[mhkKMGT]|[kKMGT]i?[bB]|px|x|%)"), 1),  # quantities
     (re.compile(r"(?=[^\d]*\d)(?=[\d_\W]*[A-Za-z])[\w.:@#/+-]+"), 5),  # HAT123, TCK-4821, hashes, UUIDs
     (re.compile(r"[A-Za-z]\w*(?:[_.:-]+\w+)+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*"), 4),  # snake_case, CamelCase
     (re.compile(r"[A-Z][A-Z0-9]{1,7}"), 3),
@@ -63,7 +66,7 @@ _WEIGHTS = (  # the first that matches the whole word; the heavier, the likelier
 )
 _OPENER = re.compile(  # often quoted, or capitalised at the head of a sentence, and no name
     r"th(?:e|is|at|ese|ose|ere|ey)|wh(?:en|ere|at|ich)|with|from|for|and|but|not|you|your|its?|i[fns]|[oi]n|o[rf]|a[tns]|"
-    r"all|any|are|was|to|no|yes|none|true|false|null|please|here|how|we|by|s?he",
+    r"all|any|are|was|to|no|yes|none|true|false|null|please|here|how|we|by|s?he|error|info|warn|warning|debug|fatal|ok",
     re.IGNORECASE,
 )
 
@@ -105,7 +108,7 @@ def _slices(text: str) -> Iterator[tuple[int, str]]:
     size = SAMPLED // SLICES
     step = (len(text) - size) // (SLICES - 1)
     for start in range(0, SLICES * step, step):
-        yield start, text[start : start + size]
+        yield start, text[cut_after(text, start) : cut_before(text, start + size)]  # no half of an identifier
 
 
 def _unescaped(part: str) -> str:

@@ -1,0 +1,118 @@
+"""Clip: of a text that is no JSON, its beginning, its end, the lines that report problems, and a note between.
+
+    the first lines
+    [… lines 14 to 890, 31,204 characters, are not shown here. They name: HAT123 /srv/app.py]
+    137: ERROR connection reset by 10.0.0.7
+    the last lines
+
+The numbered lines stand in the text word for word; a long one is shown around its problem, between "… ". Lengths are
+characters, `keep_tokens` and digests are tokens of the target model.
+"""
+
+import msgspec
+
+from policies.alarms import Alarm, alarms
+from policies.boundaries import cut_after, cut_before
+from policies.digest import Measure, digest
+
+HEAD, TAIL = 500, 200  # characters; DESIGN 5, clip
+LINES = 8  # problem lines shown where no target is set
+DIGEST = 120  # tokens
+_TRIES = 6  # corrections on the way to a target
+_CLOSE, _AIM = 0.93, 0.97  # of the target: near enough, and aimed at
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """How much of each part to keep: characters of head and tail, problem lines, tokens of digest."""
+
+    head: int
+    tail: int
+    lines: int
+    digest: int
+
+
+def clip(
+    text: str,
+    *,
+    measure: Measure,
+    keep_tokens: int | None = None,
+    head_chars: int = HEAD,
+    tail_chars: int = TAIL,
+    ref: str | None = None,
+) -> str:
+    """`text` with its middle replaced by a note; `text` itself when that would not be shorter.
+
+    With `keep_tokens` head and tail are scaled, in proportion, so that the result holds nearly as much as fits. It is
+    over it only when the bare note is (under 60).
+    """
+    if keep_tokens is None:
+        clipped = _clipped(text, Shape(head_chars, tail_chars, LINES, DIGEST), measure, ref)
+        return clipped if len(clipped) < len(text) else text
+    tokens = measure(text)
+    if tokens <= keep_tokens:
+        return text
+    clipped = _fitted(text, keep_tokens, head_chars / max(head_chars + tail_chars, 1), measure, ref)
+    return clipped if measure(clipped) < tokens else text
+
+
+def _clipped(text: str, shape: Shape, measure: Measure, ref: str | None) -> str:
+    start = cut_before(text, shape.head) if shape.head else 0
+    end = cut_after(text, len(text) - shape.tail) if shape.tail else len(text)
+    if start >= end:
+        return text
+    parts = [text[:start].removesuffix("\n")] if start else []
+    parts.append(note(text, start, end, named=digest(text[start:end], shape.digest, measure=measure), ref=ref))
+    parts.extend(_numbered(text, alarms(text, start, end)[: shape.lines]))
+    parts.extend([text[end:]] if end < len(text) else [])
+    return "\n".join(parts)
+
+
+def note(text: str, start: int, end: int, *, named: str, ref: str | None) -> str:
+    """The one line that stands for text[start:end]."""
+    first = text.count("\n", 0, start) + 1
+    last = first + text.count("\n", start, end - 1)
+    where = f"lines {first:,} to {last:,}, " if last > first else ""
+    said = f"[… {where}{end - start:,} characters, are not shown here."
+    said += f" They name: {named}" if named else ""
+    return said + (f' read_tool_result(ref="{ref}") shows them]' if ref else "]")
+
+
+def _numbered(text: str, lines: list[Alarm]) -> list[str]:
+    numbered: list[str] = []
+    at, number = 0, 1
+    for line in sorted(lines, key=lambda line: line.at):
+        number += text.count("\n", at, line.at)
+        at = line.at
+        numbered.append(f"{number}: {line.text}")
+    return numbered
+
+
+def _fitted(text: str, target: int, share: float, measure: Measure, ref: str | None) -> str:
+    lines, named = min(target // 300, 30), min(target // 6, 200)
+    fixed = measure(_clipped(text, Shape(0, 0, lines, named), measure, ref))
+    best, fits, over = "", 0.0, float(len(text))
+    chars = max(target - fixed, 0) * _density(text, target, measure)
+    for _ in range(_TRIES):
+        clipped = _clipped(text, Shape(int(chars * share), int(chars * (1 - share)), lines, named), measure, ref)
+        tokens = measure(clipped)
+        if tokens <= target:
+            best, fits = clipped, chars
+        else:
+            over = chars
+        if target * _CLOSE <= tokens <= target:
+            break
+        chars *= max(target * _AIM - fixed, 0) / max(tokens - fixed, 1)
+        chars = chars if fits < chars < over else (fits + over) / 2
+    return best or _smallest(text, target, measure, ref)
+
+
+def _density(text: str, target: int, measure: Measure) -> float:
+    """Characters a token, of the beginning and the end of the text."""
+    size = min(len(text) // 2, target * 2)
+    return max(2 * size / max(measure(text[:size]) + measure(text[len(text) - size :]), 1), 0.2)
+
+
+def _smallest(text: str, target: int, measure: Measure, ref: str | None) -> str:
+    shapes = (Shape(0, 0, 0, max(target - 40, 0)), Shape(0, 0, 0, 0))
+    made = [_clipped(text, shape, measure, ref) for shape in shapes]
+    return next((one for one in made if measure(one) <= target), made[-1])
