@@ -1,0 +1,27 @@
+"""The one place where the fit bench meets the product."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from support.judge import Outcome
+
+
+def edgewise(body: bytes, window: int) -> Outcome:
+    """What the product makes of a request body at a window of so many tokens, with the default policy, in mode
+    enforce, on refusal a 400. No network, no store.
+
+    `Outcome.sent` is `body` itself when nothing was edited; `edited`, `edited_tools` and `injected` are taken from the
+    applied decisions, never from a comparison of bytes.
+    """
+    from support.adapter import run  # noqa: PLC0415  (until the product has its entry point, the tests' own is used)
+
+    outcome: Outcome = run(body, window)
+    return outcome
+
+
+def count(body: Mapping[str, Any]) -> int:
+    """Prompt tokens of a whole request, counted anew from its values: no memo, no sum kept by the pipeline."""
+    from support.adapter import recount  # noqa: PLC0415  (the same)
+
+    tokens: int = recount(body)
+    return tokens
