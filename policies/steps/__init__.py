@@ -1,0 +1,22 @@
+"""The steps a policy file can name, one file each. A new step is one file plus one line here."""
+
+from policies.step import Step
+from policies.steps.cap_tools import CapTools
+from policies.steps.clip import Clip
+from policies.steps.elide import ElideResults
+from policies.steps.emergency import Emergency
+from policies.steps.fit import Fit
+from policies.steps.fold_json import FoldJson
+from policies.steps.reminder import Reminder
+from policies.steps.window import Window
+
+STEPS: dict[str, type[Step]] = {
+    "reminder": Reminder,
+    "fold-json": FoldJson,
+    "clip": Clip,
+    "elide": ElideResults,
+    "cap-tools": CapTools,
+    "window": Window,
+    "emergency": Emergency,
+    "fit": Fit,
+}

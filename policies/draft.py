@@ -1,0 +1,134 @@
+"""The draft: a prompt while it is being edited. Steps read it; only the pipeline changes it."""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from policies.counting import Bill, Counter
+from policies.facts import Facts
+from policies.messages import Message
+from policies.plan import Level
+from policies.request import Item, Prompt
+from policies.spans import Span
+
+
+class DraftState(msgspec.Struct, frozen=True):
+    """A draft at one moment, to go back to."""
+
+    order: tuple[str, ...]
+    live: dict[str, Span]
+    overhead: int
+    total: int
+
+
+class Draft:
+    """Live spans in prompt order, and the running total. All figures are tokens of the target model.
+
+    For steps: `messages`, `tools`, `level`, `total`, `target`, `limit`, `excess`, `message`, `facts`, `measure`.
+    `target` is the total that the level asks for; a step stops when `excess` is no longer positive.
+    """
+
+    def __init__(self, prompt: Prompt, counter: Counter, spans: Sequence[Span], bill: Bill) -> None:
+        self.prompt = prompt
+        self.counter = counter
+        self.level = Level.NONE
+        self.limit = self.target = bill.total
+        self.reserved = 0  # tokens of injections that are placed last
+        self.overhead = bill.overhead
+        self.exact = bill.exact
+        self._order = [span.id for span in spans]
+        self._live = {span.id: span for span in spans}
+        self._total = bill.total
+
+    # -- what steps read
+
+    @property
+    def spans(self) -> list[Span]:
+        live = self._live
+        return [live[span_id] for span_id in self._order if span_id in live]
+
+    @property
+    def messages(self) -> list[Span]:
+        return [span for span in self.spans if span.kind == "message"]
+
+    @property
+    def tools(self) -> list[Span]:
+        return [span for span in self.spans if span.kind == "tool"]
+
+    @property
+    def total(self) -> int:
+        """Tokens now, with what is reserved for injections."""
+        return self._total + self.reserved
+
+    @property
+    def excess(self) -> int:
+        """Tokens over the level's target; zero or less: enough was done."""
+        return self.total - self.target
+
+    @property
+    def measure(self) -> Callable[[str], int]:
+        return self.counter.text
+
+    def message(self, span: Span) -> Message:
+        return Message.of(span.item.raw)
+
+    def facts(self, span: Span) -> Facts:
+        return self.counter.facts(span.item)
+
+    def get(self, span_id: str) -> Span | None:
+        """The span as it stands now, None when it was removed."""
+        return self._live.get(span_id)
+
+    def round(self, number: int) -> tuple[Span, ...]:
+        return tuple(span for span in self.messages if span.round == number)
+
+    # -- what the pipeline does
+
+    def cost(self, span: Span, item: Item) -> int:
+        """Tokens of `item` in the place of `span`, by itself."""
+        if span.kind == "tool":
+            return self.counter.bill(Prompt(self.prompt.model, (), (item,))).tools[0]
+        return self.counter.facts(item).tokens
+
+    def put(self, span: Span) -> None:
+        """Replace the span of that id, or bring it back to its place."""
+        before = self._live.get(span.id)
+        self._total += span.tokens - (before.tokens if before else 0)
+        self._live[span.id] = span
+
+    def insert(self, span: Span, *, before: str | None) -> None:
+        """A new message, before the span of that id or (None) behind all messages."""
+        ends = before or next((span_id for span_id in self._order if span_id[0] == "t"), None)
+        place = self._order.index(ends) if ends else len(self._order)
+        self._order.insert(place, span.id)
+        self._live[span.id] = span
+        self._total += span.tokens
+
+    def remove(self, span_id: str) -> None:
+        self._total -= self._live.pop(span_id).tokens
+
+    def as_prompt(self) -> Prompt:
+        """The prompt of the live spans: the received object where all items are the received ones."""
+        messages = tuple(span.item for span in self.messages)
+        tools = tuple(span.item for span in self.tools)
+        received = self.prompt
+        if messages == received.messages and tools == received.tools:
+            return received
+        choice = received.tool_choice if tools else None
+        return Prompt(received.model, messages, tools, choice, received.response_format)
+
+    def rebill(self) -> None:
+        """Count everything again: what single edits were estimated to save becomes what they save together."""
+        bill = self.counter.bill(self.as_prompt())
+        costs = [*bill.messages, *bill.tools]
+        for span, tokens in zip([*self.messages, *self.tools], costs, strict=True):
+            if span.tokens != tokens:
+                self._live[span.id] = msgspec.structs.replace(span, tokens=tokens)
+        self.overhead, self.exact, self._total = bill.overhead, bill.exact, bill.total
+
+    def snapshot(self) -> DraftState:
+        return DraftState(tuple(self._order), dict(self._live), self.overhead, self._total)
+
+    def restore(self, state: DraftState) -> None:
+        self._order, self._live = list(state.order), dict(state.live)
+        self.overhead, self._total = state.overhead, state.total

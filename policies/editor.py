@@ -1,0 +1,132 @@
+"""The only hand that changes a draft: guards every edit, measures it, and writes down what became of it."""
+
+from typing import Literal
+
+import msgspec
+
+from policies.draft import Draft, DraftState
+from policies.plan import Action, Decision, Drop, Edit, Elide, Inject, Rewrite
+from policies.request import Item
+from policies.spans import Evict, Span, Tier
+
+Snapshot = tuple[DraftState, list[Decision], list["Entry"]]
+Outcome = Literal["applied", "undone", "refused"]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """An edit that was applied, with the spans as they were and as they became (None: removed)."""
+
+    at: int  # place of its decision in the log
+    before: tuple[Span, ...]
+    after: Span | None
+
+
+class Editor:
+    """Applies edits to `draft`. `decisions` is the log, in the order things were tried."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft = draft
+        self.decisions: list[Decision] = []
+        self._entries: list[Entry] = []
+
+    def apply(self, step: str, edit: Edit) -> None:
+        """Never-worse gate: an edit that saves nothing is undone. Injections are placed by `placing`, not here."""
+        if isinstance(edit, Drop):
+            self._drop(step, edit)
+        elif not isinstance(edit, Inject):
+            self._replace(step, edit)
+
+    def record(self, step: str, action: Action, spans: tuple[str, ...], tokens: tuple[int, int], because: str) -> None:
+        """Write down something that was done without the gate: an injection, a repair. `tokens`: before, after."""
+        self._log(step, action, "applied", spans, tokens, because)
+
+    def refuse(self, step: str, action: Action, because: str) -> None:
+        """Write down something that was not done."""
+        self._log(step, action, "refused", (), (0, 0), because)
+
+    @property
+    def changed(self) -> bool:
+        """Whether an edit of a step stands: repairs and injections are no reason to touch a prompt."""
+        return any(self._stands(entry) for entry in self._entries)
+
+    def snapshot(self) -> Snapshot:
+        return self.draft.snapshot(), list(self.decisions), list(self._entries)
+
+    def restore(self, state: Snapshot) -> None:
+        self.draft.restore(state[0])
+        self.decisions, self._entries = list(state[1]), list(state[2])
+
+    def refill(self, ceiling: int, enough: int) -> None:
+        """Take back the latest edits that were not needed after all, while the total stays below `ceiling` and until
+        it reaches `enough` (tokens): what a batch freed too much is given back to the prompt."""
+        for entry in reversed(self._entries):
+            if self.draft.total >= enough:
+                return
+            cost = sum(span.tokens for span in entry.before) - (entry.after.tokens if entry.after else 0)
+            if entry.before[0].kind == "message" and self._stands(entry) and self.draft.total + cost <= ceiling:
+                for span in entry.before:
+                    self.draft.put(span)
+                self.decisions[entry.at] = msgspec.structs.replace(
+                    self.decisions[entry.at], outcome="undone", because="not needed: the rest freed enough"
+                )
+
+    def _stands(self, entry: Entry) -> bool:
+        """Nothing was built on it since: its spans are gone, or carry the bytes that it put there."""
+        live = [self.draft.get(span.id) for span in entry.before]
+        if entry.after is None:
+            return all(span is None for span in live)
+        return live[0] is not None and live[0].item is entry.after.item
+
+    def _replace(self, step: str, edit: Rewrite | Elide) -> None:
+        action = Action.REWRITE if isinstance(edit, Rewrite) else Action.ELIDE
+        span = self.draft.get(edit.span)
+        why = _forbidden(span, action)
+        if span is None or why:
+            self._log(step, action, "refused", (edit.span,), (span.tokens, span.tokens) if span else (0, 0), why)
+            return
+        item = Item.of(edit.raw)
+        before, after = self.draft.cost(span, span.item), self.draft.cost(span, item)
+        if after >= before:
+            self._log(step, action, "undone", (span.id,), (before, after), "would not save tokens")
+            return
+        changed = msgspec.structs.replace(span, item=item, tokens=max(0, span.tokens - (before - after)))
+        self._entries.append(Entry(len(self.decisions), (span,), changed))
+        self.draft.put(changed)
+        self._log(step, action, "applied", (span.id,), (before, after), edit.because)
+
+    def _drop(self, step: str, edit: Drop) -> None:
+        spans = tuple(span for span in map(self.draft.get, edit.spans) if span is not None)
+        cost = sum(span.tokens for span in spans)
+        why = _cannot_drop(self.draft, spans) if len(spans) == len(edit.spans) else "already gone"
+        if why:
+            self._log(step, Action.DROP, "refused", edit.spans, (cost, cost), why)
+            return
+        self._entries.append(Entry(len(self.decisions), spans, None))
+        for span in spans:
+            self.draft.remove(span.id)
+        self._log(step, Action.DROP, "applied", edit.spans, (cost, 0), edit.because)
+
+    def _log(
+        self, step: str, action: Action, outcome: Outcome, spans: tuple[str, ...], tokens: tuple[int, int], why: str
+    ) -> None:
+        self.decisions.append(Decision(step, action, outcome, spans, *tokens, why, self.draft.level))
+
+
+def _forbidden(span: Span | None, action: Action) -> str:
+    if span is None:
+        return "already gone"
+    if span.tier is Tier.L0 or span.evict is Evict.PINNED:
+        return "pinned: never touched"
+    if span.tier is Tier.L1 and action is Action.ELIDE:
+        return "a result of the newest round may be folded, not elided"
+    return ""
+
+
+def _cannot_drop(draft: Draft, spans: tuple[Span, ...]) -> str:
+    ids = {span.id for span in spans}
+    for span in spans:
+        if span.tier in (Tier.L0, Tier.L1) or span.evict is Evict.PINNED:
+            return "pinned: never dropped"
+        if span.round >= 0 and any(part.id not in ids for part in draft.round(span.round)):
+            return "a round is dropped whole or not at all"
+    return ""

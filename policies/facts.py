@@ -1,0 +1,48 @@
+"""What the grammar, the split and the steps ask of a message again and again, without opening it again."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from policies.messages import Content, Message
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """A message in figures and names; none of its text.
+
+    `tokens` is the message by itself: text, calls, media and what the template adds. Only a tool result is short of
+    one thing there, the name of its function, which stands in the call (`Bill` has it). `chars` is the length of its
+    text. `newline` is what one more newline at the end of a system text costs.
+    """
+
+    role: str
+    content: Content
+    call_ids: tuple[str, ...]
+    call_names: tuple[str, ...]
+    call_id: str
+    name: str
+    chars: int
+    tokens: int
+    exact: bool
+    media: bool
+    annotation: Mapping[str, Any] | None = None
+    newline: int = 0
+
+    @classmethod
+    def of(cls, message: Message, tokens: int, *, exact: bool, newline: int = 0) -> "Facts":
+        """The facts of an opened message whose tokens are known."""
+        return cls(
+            role=message.role,
+            content=message.content,
+            call_ids=tuple(call.id for call in message.calls),
+            call_names=tuple(call.name for call in message.calls),
+            call_id=message.call_id,
+            name=message.name,
+            chars=len(message.text),
+            tokens=tokens,
+            exact=exact,
+            media=any(part.kind in ("image", "audio", "file") for part in message.parts),
+            annotation=message.annotation,
+            newline=newline,
+        )

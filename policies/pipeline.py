@@ -1,0 +1,155 @@
+"""Steps propose, the pipeline disposes (DESIGN 3).
+
+A generator: what the core cannot know by itself it yields as a need, and a driver in the shell answers.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+
+import msgspec
+
+from policies.budget import Budget
+from policies.counting import Bill, Counter
+from policies.counting.scaled import Scaled
+from policies.draft import Draft
+from policies.editor import Editor
+from policies.notes import note
+from policies.placing import place, reserve
+from policies.plan import Action, Inject, Level, Plan
+from policies.policy import Policy
+from policies.pressing import press
+from policies.refusal import refuse
+from policies.request import ChatRequest, Prompt
+from policies.spans import Span
+from policies.split import split
+
+ROUNDS = 3  # plans made at most when a server counts more than was estimated
+
+
+class ServerCount(msgspec.Struct, frozen=True):
+    """A need: what does the upstream's own tokenizer say this prompt costs? Answer: tokens, or None."""
+
+    prompt: Prompt
+
+
+Planning = Generator[ServerCount, int | None, Plan]
+
+
+def plan(request: ChatRequest, policy: Policy, counter: Counter, budget: Budget, *, ask_server: bool) -> Planning:
+    """The plan of one request. With `ask_server` the upstream's count of the whole scales ours, before and after."""
+    total = (yield ServerCount(request.prompt)) if ask_server else None
+    if total is None:
+        return plan_once(request, policy, counter, budget)
+    scaled = Scaled.to(counter, request.prompt, total)
+    made = plan_once(request, policy, scaled, budget)
+    for _ in range(ROUNDS):
+        total = None if made.prompt is request.prompt else (yield ServerCount(made.prompt))
+        if total is None:
+            return made
+        scaled = Scaled.to(counter, made.prompt, total)
+        if budget.limit is None or total <= budget.limit:
+            return _recounted(made, scaled)
+        made = plan_once(request, policy, scaled, budget)
+    return made
+
+
+def solve(planning: Planning, answer: Callable[[ServerCount], int | None]) -> Plan:
+    """Drive a planning to its end with a plain function that answers the needs."""
+    try:
+        need = next(planning)
+        while True:
+            need = planning.send(answer(need))
+    except StopIteration as done:
+        made: Plan = done.value
+        return made
+
+
+def plan_once(request: ChatRequest, policy: Policy, counter: Counter, budget: Budget) -> Plan:
+    """The plan on one counter's word alone."""
+    prompt = request.prompt
+    bill = counter.bill(prompt)
+    received = split(prompt, [counter.facts(item) for item in prompt.messages], bill)
+    draft = Draft(prompt, counter, received, bill)
+    editor = Editor(draft)
+    injections = _injections(draft, policy)
+    draft.reserved = reserve(draft, injections)
+    failed: list[str] = []
+    if budget.limit is None:
+        draft.level = Level.UNKNOWN
+    else:
+        draft.limit = budget.limit
+        failed = press(draft, editor, policy)
+    if editor.changed or injections:
+        _place(draft, editor, injections)
+    return _plan(request, policy, draft, editor, (received, bill, budget, failed))
+
+
+def _injections(draft: Draft, policy: Policy) -> list[Inject]:
+    steps = [step for step in policy.steps if step.level is Level.NONE]
+    return [edit for step in steps for edit in step.edits(draft) if isinstance(edit, Inject)]
+
+
+def _place(draft: Draft, editor: Editor, injections: Sequence[Inject]) -> None:
+    """The note on what was dropped, then the operator's text; neither may push the prompt over its limit."""
+    draft.reserved = 0
+    left = note(draft, editor)
+    for edit in [*([left] if left else []), *injections]:
+        before = editor.snapshot()
+        total = draft.total
+        where = place(draft, edit)
+        draft.rebill()
+        if where is None:
+            continue
+        if draft.level is not Level.UNKNOWN and draft.total > draft.limit >= total:
+            editor.restore(before)
+            editor.refuse("reminder", Action.INJECT, "no room for it")
+            continue
+        step = "note" if edit is left else "reminder"
+        editor.record(step, Action.INJECT, (where,), (total, draft.total), edit.because)
+
+
+def _plan(
+    request: ChatRequest,
+    policy: Policy,
+    draft: Draft,
+    editor: Editor,
+    origin: tuple[tuple[Span, ...], Bill, Budget, list[str]],
+) -> Plan:
+    received, bill, budget, failed = origin
+    refusal = None
+    if budget.limit is not None and draft.total > budget.limit:
+        refusal = refuse(request.prompt, draft)
+    elif not editor.changed and not _injected(editor):
+        draft = _untouched(draft, received, bill)
+    return Plan(
+        budget=budget,
+        level=draft.level,
+        received=received,
+        sent=tuple(draft.spans),
+        received_overhead=bill.overhead,
+        sent_overhead=draft.overhead,
+        decisions=tuple(editor.decisions),
+        prompt=draft.as_prompt(),
+        counter=draft.counter.name,
+        exact=draft.exact,
+        policy=policy.name,
+        refusal=refusal,
+        failed_steps=tuple(failed),
+    )
+
+
+def _injected(editor: Editor) -> bool:
+    return any(decision.action is Action.INJECT and decision.outcome == "applied" for decision in editor.decisions)
+
+
+def _untouched(draft: Draft, received: tuple[Span, ...], bill: Bill) -> Draft:
+    """The draft as it came: what was only repaired is not edited."""
+    fresh = Draft(draft.prompt, draft.counter, received, bill)
+    fresh.level = draft.level
+    return fresh
+
+
+def _recounted(made: Plan, scaled: Scaled) -> Plan:
+    bill = scaled.bill(made.prompt)
+    costs = [*bill.messages, *bill.tools]
+    sent = [msgspec.structs.replace(span, tokens=tokens) for span, tokens in zip(made.sent, costs, strict=True)]
+    return msgspec.structs.replace(made, sent=tuple(sent), sent_overhead=bill.overhead)

@@ -1,0 +1,124 @@
+"""Edits that steps propose, decisions that the pipeline takes, and the plan that reports are made from."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, Literal
+
+import msgspec
+
+from policies.budget import Budget
+from policies.request import Prompt
+from policies.spans import Bucket, Span
+
+
+class Level(StrEnum):
+    """How hard the prompt is pressed; each licenses more than the one before."""
+
+    UNKNOWN = "unknown"  # the window is not known: counted, forwarded, never cut
+    NONE = "none"
+    TOOL_RESULTS = "tool_results"
+    HISTORY = "history"
+    EMERGENCY = "emergency"
+
+
+ORDER = (Level.TOOL_RESULTS, Level.HISTORY, Level.EMERGENCY)
+
+
+class Rewrite(msgspec.Struct, frozen=True):
+    """Put other bytes in a span's place; the same message or tool, said shorter."""
+
+    span: str
+    raw: bytes
+    because: str
+
+
+class Elide(msgspec.Struct, frozen=True):
+    """Replace a span's content by a stub that says what it was."""
+
+    span: str
+    raw: bytes
+    because: str
+
+
+class Drop(msgspec.Struct, frozen=True):
+    """Remove spans; rounds only whole."""
+
+    spans: tuple[str, ...]
+    because: str
+
+
+class Inject(msgspec.Struct, frozen=True):
+    """Add text of the operator or a note of ours: merged into the system message (`head`), put before the first
+    user text that is kept (`note`), or merged into the newest user message or tool result (`tail`)."""
+
+    text: str
+    place: Literal["head", "note", "tail"]
+    bucket: Bucket
+    because: str
+
+
+Edit = Rewrite | Elide | Drop | Inject
+
+
+class Action(StrEnum):
+    REWRITE = "rewrite"
+    ELIDE = "elide"
+    DROP = "drop"
+    INJECT = "inject"
+    REPAIR = "repair"
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """What became of one edit. `before` and `after` are tokens of the spans it touched."""
+
+    step: str
+    action: Action
+    outcome: Literal["applied", "undone", "refused"]
+    spans: tuple[str, ...]
+    before: int
+    after: int
+    because: str
+    level: Level
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """What cannot fit, and how the job could be split (DESIGN 1.1)."""
+
+    floor: int
+    limit: int
+    units: tuple[dict[str, Any], ...]
+    aggregate: dict[str, Any] | None
+    reason: str
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """One request, before and after. Spans in prompt order; overheads in tokens; `exact` False: counts are estimates.
+
+    `prompt` is what is to be forwarded; it is the received prompt itself when nothing was edited.
+    """
+
+    budget: Budget
+    level: Level
+    received: tuple[Span, ...]
+    sent: tuple[Span, ...]
+    received_overhead: int
+    sent_overhead: int
+    decisions: tuple[Decision, ...]
+    prompt: Prompt
+    counter: str
+    exact: bool
+    policy: str
+    refusal: Refusal | None = None
+    failed_steps: tuple[str, ...] = ()
+
+    @property
+    def received_total(self) -> int:
+        return self.received_overhead + sum(span.tokens for span in self.received)
+
+    @property
+    def sent_total(self) -> int:
+        return self.sent_overhead + sum(span.tokens for span in self.sent)
+
+
+def changed(decisions: Sequence[Decision]) -> bool:
+    return any(decision.outcome == "applied" for decision in decisions)

@@ -1,0 +1,105 @@
+"""A prompt → spans: what each message is, which round and turn it belongs to, and which bucket pays for it."""
+
+from collections.abc import Sequence
+
+from policies.counting import Bill
+from policies.facts import Facts
+from policies.request import Item, Prompt
+from policies.spans import Bucket, Evict, Span, Tier
+from policies.tools import Tool, forced
+
+INSTRUCTING = ("system", "developer")
+ANSWERING = ("tool", "function")
+
+
+def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...]:
+    """Messages first, then tools, each with its tokens of `bill`. Shapes: len(prompt.messages) + len(prompt.tools)."""
+    turns, rounds, names = _turns(facts), _rounds(facts), _names(facts)
+    newest = _newest(facts, rounds)
+    spans = [
+        _message(
+            f"m{index}",
+            item,
+            facts[index],
+            bill.messages[index],
+            (turns[index], rounds[index], names[index]),
+            index in newest,
+        )
+        for index, item in enumerate(prompt.messages)
+    ]
+    pinned = _pinned_tools(prompt, bill)
+    spans += [
+        Span(f"t{index}", item, Bucket.TOOLS, Tier.L2, _PIN[index in pinned], bill.tools[index])
+        for index, item in enumerate(prompt.tools)
+    ]
+    return tuple(spans)
+
+
+_PIN = {True: Evict.PINNED, False: Evict.RECOVERABLE}
+
+
+def _pinned_tools(prompt: Prompt, bill: Bill) -> set[int]:
+    """Tools that `tool_choice` forces or allows; one, the cheapest, under `required`."""
+    if prompt.tool_choice == b'"required"' and prompt.tools:
+        return {min(range(len(prompt.tools)), key=lambda index: bill.tools[index])}
+    names = forced(prompt.tool_choice)
+    if not names:
+        return set()
+    return {index for index, item in enumerate(prompt.tools) if Tool.of(item.raw).name in names}
+
+
+def _message(span_id: str, item: Item, fact: Facts, tokens: int, place: tuple[int, int, str], newest: bool) -> Span:
+    bucket, tier, evict = _class(fact, newest)
+    turn, number, name = place
+    return Span(span_id, item, bucket, tier, evict, tokens, fact.role, name, turn, number)
+
+
+def _class(fact: Facts, newest: bool) -> tuple[Bucket, Tier, Evict]:
+    if fact.role in INSTRUCTING:
+        return Bucket.SYSTEM, Tier.L0, Evict.PINNED
+    if fact.role in ANSWERING:
+        return Bucket.TOOL_RESULTS, Tier.L1 if newest else Tier.L3, Evict.RECONSTRUCTIBLE
+    if newest:
+        return Bucket.CURRENT_TURN, Tier.L1, Evict.PINNED
+    return Bucket.HISTORY, Tier.L3, Evict.RECONSTRUCTIBLE
+
+
+def _turns(facts: Sequence[Facts]) -> list[int]:
+    turn, turns = -1, []
+    for fact in facts:
+        turn += fact.role == "user"
+        turns.append(-1 if fact.role in INSTRUCTING else max(turn, 0))
+    return turns
+
+
+def _rounds(facts: Sequence[Facts]) -> list[int]:
+    """An assistant message opens a round; the answers that follow belong to it. Everything else: -1."""
+    current, rounds = -1, []
+    inside = False
+    for fact in facts:
+        if fact.role == "assistant":
+            current, inside = current + 1, True
+        elif fact.role not in ANSWERING:
+            inside = False
+        rounds.append(current if inside else -1)
+    return rounds
+
+
+def _names(facts: Sequence[Facts]) -> list[str]:
+    """The name of each message; of a tool result, the name of the function whose call it answers."""
+    called: dict[str, str] = {}
+    names = []
+    for fact in facts:
+        called.update(zip(fact.call_ids, fact.call_names, strict=True))
+        names.append(fact.name or called.get(fact.call_id, ""))
+    return names
+
+
+def _newest(facts: Sequence[Facts], rounds: Sequence[int]) -> set[int]:
+    """Indexes of the newest user message, and of the newest round where it stands after that message."""
+    user = max((index for index, fact in enumerate(facts) if fact.role == "user"), default=-1)
+    newest = {user} if user >= 0 else set()
+    last = max((number for number in rounds[user + 1 :]), default=-1)
+    if last >= 0:
+        newest |= {index for index in range(user + 1, len(facts)) if rounds[index] == last}
+    return newest | ({len(facts) - 1} if facts else set())

@@ -1,0 +1,25 @@
+"""What a step is. Built-in and third-party steps have this shape and nothing else."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from policies.draft import Draft
+from policies.plan import Edit, Level
+
+
+class Step(Protocol):
+    """A frozen dataclass: its fields are its configuration.
+
+    `level` is the gentlest level at which it may act; `Level.NONE` means always. At each level from there on it is
+    asked for edits, in the order of the policy file, and looks at `draft.excess` to see whether more is needed.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def level(self) -> Level: ...
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        """Edits in the order they should be tried; the draft shows the effect of each before the next is asked for."""
+        ...

@@ -1,0 +1,54 @@
+"""Tool definitions over their cap: one-line descriptions first, then whole tools (DESIGN 5, Tools)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policies.budget import TOOLS_CAP_SHARE
+from policies.draft import Draft
+from policies.plan import Drop, Edit, Level, Rewrite
+from policies.spans import Evict, Span
+from policies.tools import Tool, one_line
+
+
+@dataclass(frozen=True)
+class CapTools:
+    """`cap_share` of the limit is what tools may cost under pressure. Kept longest: forced by `tool_choice` (always),
+    called in the kept history, named in the newest user text, then the order in which the client lists them."""
+
+    cap_share: float = TOOLS_CAP_SHARE
+    level: Level = Level.TOOL_RESULTS
+    name: str = "cap-tools"
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        cap = int(self.cap_share * draft.limit)
+        for span in sorted(draft.tools, key=lambda tool: -tool.tokens):
+            if draft.excess <= 0 or _cost(draft) <= cap:
+                return
+            shorter = one_line(span.item.raw)
+            if shorter is not None:
+                yield Rewrite(span.id, shorter, "description cut to its first line")
+        if draft.level is not Level.TOOL_RESULTS:
+            yield from self._drop(draft, 0 if draft.level is Level.EMERGENCY else cap)
+
+    def _drop(self, draft: Draft, cap: int) -> Iterator[Edit]:
+        called = {name for span in draft.messages for name in draft.facts(span).call_names}
+        users = [span for span in draft.messages if span.is_user]
+        text = draft.message(users[-1]).text if users else ""
+        last_resort = draft.level is Level.EMERGENCY
+        for span in sorted(draft.tools, key=lambda tool: _rank(tool, called, text)):
+            if draft.total <= draft.limit or _cost(draft) <= cap:
+                return
+            needed = _rank(span, called, text)[0] > 0
+            if span.evict is not Evict.PINNED and (last_resort or not needed):
+                yield Drop((span.id,), "tools over their cap, the lowest in rank first")
+
+
+def _rank(span: Span, called: set[str], text: str) -> tuple[int, int]:
+    """Sort key: the lowest goes first; among equals the last listed goes first."""
+    name = Tool.of(span.item.raw).name
+    needed = 2 if name in called else int(bool(name) and name in text)
+    return needed, -int(span.id[1:])
+
+
+def _cost(draft: Draft) -> int:
+    return sum(span.tokens for span in draft.tools)

@@ -1,0 +1,31 @@
+"""Large results that are no JSON keep head, tail, the lines that hold errors, and a digest (DESIGN 5, Boundary)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policies.clipping import clip
+from policies.draft import Draft
+from policies.messages import with_text
+from policies.plan import Edit, Level, Rewrite
+from policies.steps.results import results, threshold
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Clips results above `over_tokens` (or `over_share` of the limit, if that is less) to about that size."""
+
+    over_tokens: int = 8000
+    over_share: float = 0.25
+    level: Level = Level.TOOL_RESULTS
+    name: str = "clip"
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        keep = threshold(draft, self.over_tokens, self.over_share)
+        for span in results(draft, over=keep):
+            if draft.excess <= 0:
+                return
+            text = draft.message(span).text
+            if draft.facts(span).media or text.lstrip()[:1] in ("{", "["):
+                continue
+            clipped = clip(text, keep_tokens=keep, measure=draft.measure)
+            yield Rewrite(span.id, with_text(span.item.raw, clipped), f"text of {span.tokens} tokens clipped")

@@ -1,0 +1,49 @@
+"""Older tool results become stubs with a digest of their identifiers (DESIGN 5, Levels)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policies.draft import Draft
+from policies.messages import with_text
+from policies.plan import Edit, Elide, Level, Rewrite
+from policies.shrinking import shrink
+from policies.spans import Span
+from policies.steps.results import older
+from policies.stubs import stub
+
+STUB_TOKENS = 260  # a digest of 200 tokens and the words around it: what is smaller is not worth a stub of its own
+
+
+@dataclass(frozen=True)
+class ElideResults:
+    """Results before the newest rounds: first those of `first_tokens` and more, oldest first, then the rest.
+
+    `keep_rounds` are tried in turn: fewer rounds are kept only when the prompt is still over its target.
+    """
+
+    keep_rounds: tuple[int, ...] = (5, 3, 2, 1)
+    first_tokens: int = 500
+    digest_tokens: int = 200
+    level: Level = Level.TOOL_RESULTS
+    name: str = "elide"
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        for keep in self.keep_rounds:
+            candidates = older(draft, keep)
+            large = [span for span in candidates if span.tokens >= self.first_tokens]
+            small = [span for span in candidates if span.tokens < self.first_tokens]
+            for span in [*large, *small]:
+                if draft.excess <= 0:
+                    return
+                yield self._edit(draft, span)
+
+    def _edit(self, draft: Draft, span: Span) -> Edit:
+        """A stub, or, when a stub would free far more than is needed, the result said shorter."""
+        text = draft.message(span).text
+        keep = span.tokens - draft.excess
+        if keep > 2 * STUB_TOKENS and not draft.facts(span).media:
+            short = shrink(text, span.name, keep, draft.measure)
+            return Rewrite(span.id, with_text(span.item.raw, short), "an older result, said shorter")
+        tokens = draft.facts(span).tokens
+        said = stub(span.name, text, tokens, cap=self.digest_tokens, measure=draft.measure)
+        return Elide(span.id, with_text(span.item.raw, said), "an older result")

@@ -1,0 +1,31 @@
+"""Large JSON results keep their scalars, their outliers and their shape; arrays become samples (DESIGN 5, Boundary)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policies.draft import Draft
+from policies.folding import fold_json
+from policies.messages import with_text
+from policies.plan import Edit, Level, Rewrite
+from policies.steps.results import results, threshold
+
+
+@dataclass(frozen=True)
+class FoldJson:
+    """Folds results above `over_tokens` (or `over_share` of the limit, if that is less) to about that size."""
+
+    over_tokens: int = 8000
+    over_share: float = 0.25
+    level: Level = Level.TOOL_RESULTS
+    name: str = "fold-json"
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        keep = threshold(draft, self.over_tokens, self.over_share)
+        for span in results(draft, over=keep):
+            if draft.excess <= 0:
+                return
+            if draft.facts(span).media:
+                continue
+            folded = fold_json(draft.message(span).text, keep_tokens=keep, measure=draft.measure)
+            if folded is not None:
+                yield Rewrite(span.id, with_text(span.item.raw, folded.text), f"JSON of {span.tokens} tokens folded")

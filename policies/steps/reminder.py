@@ -1,0 +1,32 @@
+"""The operator's rules at both ends of the prompt: rules that only stand far up are no longer heeded (FACTS 5)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from policies.draft import Draft
+from policies.plan import Edit, Inject, Level
+from policies.spans import Bucket
+
+PLACES: dict[str, Literal["head", "tail"]] = {"head": "head", "tail": "tail"}
+
+
+@dataclass(frozen=True)
+class Reminder:
+    """`text` is merged into the system message (`head`) and into the newest message (`tail`), as `places` says."""
+
+    text: str = ""
+    places: tuple[str, ...] = ("head", "tail")
+    max_tokens: int = 300
+    level: Level = Level.NONE
+    name: str = "reminder"
+
+    def __post_init__(self) -> None:
+        unknown = [place for place in self.places if place not in PLACES]
+        if unknown:
+            raise ValueError(f"'places' knows head and tail, not {unknown[0]!r}")
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        if self.text and draft.measure(self.text) <= self.max_tokens:
+            for place in self.places:
+                yield Inject(self.text, PLACES[place], Bucket.REMINDER, "text of the operator")

@@ -1,0 +1,62 @@
+"""Read-only view of a tool definition, and its shorter form."""
+
+import re
+from typing import Any
+
+import msgspec
+
+from policies.jsonraw import NotJSON, RawObject, dumps, loads
+
+_SENTENCE = re.compile(r"(.+?[.!?。！？])(?:\s|$)", re.DOTALL)
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """`name` is "" for tools without one (hosted tools such as web search)."""
+
+    name: str
+    description: str
+
+    @classmethod
+    def of(cls, raw: bytes) -> "Tool":
+        value: dict[str, Any] = loads(raw)
+        holder = value.get("function", value.get("custom", value))
+        holder = holder if isinstance(holder, dict) else value
+        name, description = holder.get("name"), holder.get("description")
+        return cls(name if isinstance(name, str) else "", description if isinstance(description, str) else "")
+
+
+def one_line(raw: bytes) -> bytes | None:
+    """The definition with its description cut to the first sentence; None where nothing can be cut."""
+    tool = Tool.of(raw)
+    line = next((line.strip() for line in tool.description.splitlines() if line.strip()), "")
+    sentence = _SENTENCE.match(line)
+    short = sentence.group(1) if sentence else line
+    if not short or len(short) >= len(tool.description.strip()):
+        return None
+    outer = RawObject.parse(raw)
+    function = outer.get("function")
+    if function is None:
+        return outer.splice({"description": dumps(short)})
+    return outer.splice({"function": RawObject.parse(function).splice({"description": dumps(short)})})
+
+
+def forced(tool_choice: bytes | None) -> frozenset[str]:
+    """Names that `tool_choice` forces or allows; such tools must stay."""
+    if tool_choice is None or tool_choice[:1] != b"{":
+        return frozenset()
+    try:
+        choice = loads(tool_choice)
+    except NotJSON:
+        return frozenset()
+    allowed = choice.get("allowed_tools")
+    listed = allowed.get("tools") if isinstance(allowed, dict) else None
+    names = [_name(item) for item in [choice, *(listed if isinstance(listed, list) else [])]]
+    return frozenset(name for name in names if name)
+
+
+def _name(choice: object) -> str:
+    if not isinstance(choice, dict):
+        return ""
+    holder = choice.get("function", choice.get("custom", choice))
+    name = holder.get("name") if isinstance(holder, dict) else None
+    return name if isinstance(name, str) else ""
