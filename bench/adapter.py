@@ -5,6 +5,8 @@ from typing import Any
 
 from support.judge import Outcome
 
+from proxy.ranks import load
+
 
 def edgewise(body: bytes, window: int) -> Outcome:
     """What the product makes of a request body at a window of so many tokens, with the default policy, in mode
@@ -25,3 +27,8 @@ def count(body: Mapping[str, Any]) -> int:
 
     tokens: int = recount(body)
     return tokens
+
+
+def text_tokens(text: str) -> int:
+    """Tokens of a bare text in o200k_base, for the lower bound that no count may miss."""
+    return load("o200k_base").count(text)

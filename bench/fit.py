@@ -9,6 +9,7 @@ Method: each request goes through `adapter.edgewise`, is timed there, and what c
 
 import argparse
 import itertools
+import json
 import multiprocessing
 import sys
 import time
@@ -23,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 import adapter  # noqa: E402  (found by the path set above)
+from support.bare import bare_tokens  # noqa: E402  (the same)
 from support.generate import case  # noqa: E402  (the same)
 from support.judge import ENOUGH, Outcome, judge  # noqa: E402  (the same)
 from support.sessions import Conversation, big_sessions, conversations  # noqa: E402  (the same)
@@ -94,6 +96,11 @@ def attempt(work: Work, tally: Tally) -> None:
         tally.slow += 1
         tally.wrong(work, "slow", f"slow: {tally.seconds[-1]:.1f} s")
     tally.note(work, outcome)
+    least = bare_tokens(json.loads(work.body), adapter.text_tokens)
+    if outcome.received_tokens < least:
+        tally.wrong(
+            work, "undercounted", f"undercounted: {outcome.received_tokens} tokens, its texts alone are {least}"
+        )
     for problem in judge(work.body, outcome, adapter.count):
         tally.wrong(work, problem.partition(":")[0], problem)
 

@@ -115,7 +115,7 @@ def _giants() -> Sequence[str]:
     rng = random.Random("giants")
     rows = "[" + ",".join(_rows()) + "]"
     return [
-        _pool("latin")[:240_000] * 9,
+        _pool("latin")[:240_000] * 10,
         _pool("log")[:200_000] * 6,
         _pool("cjk")[:200_000] * 4,
         "[" + ",".join([rows] * 6) + "]",
