@@ -21,10 +21,10 @@ COPY --from=build /opt/edgewise /opt/edgewise
 ENV PATH=/opt/edgewise/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     EDGEWISE_HOST=0.0.0.0 \
-    EDGEWISE_PORT=8080
+    EDGEWISE_PORT=8400
 # Beyond loopback Edgewise starts only with EDGEWISE_INBOUND_KEYS, or when told outright that it may serve anyone.
 USER 10001:10001
-EXPOSE 8080
+EXPOSE 8400
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s --retries=3 \
     CMD ["python", "-c", "import os, urllib.request as r; r.urlopen(f'http://127.0.0.1:{os.environ[\"EDGEWISE_PORT\"]}/healthz', timeout=2)"]
 ENTRYPOINT ["edgewise"]

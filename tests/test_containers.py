@@ -1,0 +1,32 @@
+"""What the container files say of the product is so."""
+
+import re
+from pathlib import Path
+
+from proxy.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text("utf-8")
+
+
+def test_every_file_means_the_port_that_is_the_default() -> None:
+    port = str(Settings.model_fields["port"].default)
+    assert re.findall(r"EDGEWISE_PORT=(\d+)", read("Dockerfile")) == [port]
+    assert re.findall(r"EXPOSE (\d+)", read("Dockerfile")) == [port]
+    assert re.findall(r'EDGEWISE_PORT: "(\d+)"', read("compose.yaml")) == [port]
+    assert re.findall(r"http://127.0.0.1:(\d+)/v1", read("compose.yaml")) == [port]
+    assert re.findall(r'targets: \["127.0.0.1:(\d+)"\]', read("docker/prometheus.yml")) == [port]
+
+
+def test_every_variable_in_a_container_file_is_a_setting() -> None:
+    known = {f"EDGEWISE_{name.upper()}" for name in Settings.model_fields}
+    used = set(re.findall(r"EDGEWISE_[A-Z_]+", read("Dockerfile") + read("compose.yaml")))
+    assert used - known == set()
+
+
+def test_the_grace_of_compose_outlasts_the_draining_of_streams() -> None:
+    (grace,) = re.findall(r"stop_grace_period: (\d+)s", read("compose.yaml"))
+    assert int(grace) > Settings.model_fields["shutdown_timeout"].default
