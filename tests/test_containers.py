@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from proxy.metrics import Metrics
 from proxy.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,3 +31,10 @@ def test_every_variable_in_a_container_file_is_a_setting() -> None:
 def test_the_grace_of_compose_outlasts_the_draining_of_streams() -> None:
     (grace,) = re.findall(r"stop_grace_period: (\d+)s", read("compose.yaml"))
     assert int(grace) > Settings.model_fields["shutdown_timeout"].default
+
+
+def test_every_metric_that_an_alert_reads_is_exported() -> None:
+    exported = {family.name + ("_total" if family.type == "counter" else "") for family in Metrics().registry.collect()}
+    used = set(re.findall(r"edgewise_[a-z_]+", read("docker/alerts.yml")))
+    assert used - exported == set()
+    assert used == {"edgewise_upstream_responses_total", "edgewise_fallbacks_total"}
