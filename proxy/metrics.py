@@ -1,0 +1,145 @@
+"""Prometheus metrics of planned requests. Labels hold names from the configuration, never a client's text.
+
+`Metrics` is a collector: register it with the registry that `/metrics` shows. Children of labelled metrics are kept, so
+that a request costs additions and little else.
+"""
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from typing import Literal
+
+from prometheus_client import Counter, Gauge, Histogram, Metric
+from prometheus_client.registry import Collector
+
+from proxy.observe import Ending, Record
+
+Stage = Literal["received", "sent", "planned"]
+Fallback = Literal["emergency", "received"]  # what went out when planning broke: a plan of the last steps, or the bytes
+
+SIZES = (256, 1_024, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072, 262_144, 524_288, 1_048_576)  # tokens
+OVERHEAD = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)  # seconds
+UPSTREAM = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)  # seconds
+DRIFT = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.001, 1.01, 1.02, 1.05, 1.1, 1.25, 2.0)  # billed / counted
+MOST_CHILDREN = 2_000  # of one metric; what would come on top is counted under "other"
+
+
+class Counts:
+    """A labelled counter whose children are kept."""
+
+    def __init__(self, name: str, text: str, labels: tuple[str, ...]) -> None:
+        self.metric = Counter(f"edgewise_{name}", text, labels, registry=None)
+        self._children: dict[tuple[str, ...], Counter] = {}
+
+    def add(self, *labels: str, amount: int = 1) -> None:
+        child = self._children.get(labels)
+        if child is None:
+            child = self._child(labels)
+        child.inc(amount)
+
+    def _child(self, labels: tuple[str, ...]) -> Counter:
+        if len(self._children) >= MOST_CHILDREN:
+            return self.metric.labels(*(["other"] * len(labels)))
+        child = self._children[labels] = self.metric.labels(*labels)
+        return child
+
+
+class Values:
+    """A histogram with one label, whose children are kept."""
+
+    def __init__(self, name: str, text: str, label: str, bounds: tuple[float, ...]) -> None:
+        self.metric = Histogram(f"edgewise_{name}", text, (label,), buckets=bounds, registry=None)
+        self._children: dict[str, Histogram] = {}
+
+    def see(self, label: str, value: float) -> None:
+        child = self._children.get(label)
+        if child is None:
+            child = self._children[label] = self.metric.labels(label)
+        child.observe(value)
+
+
+class Metrics(Collector):
+    """All of them. The two called `edgewise_prompt_tokens` are told apart by their suffixes in Prometheus' text."""
+
+    def __init__(self) -> None:
+        self._tokens = Counts(
+            "prompt_tokens",
+            "Prompt tokens by who pays for them; stage received, sent, or, where only observed, planned.",
+            ("bucket", "stage", "upstream", "policy"),
+        )
+        self._sizes = Values("prompt_tokens", "Prompts by their size in tokens.", "stage", SIZES)
+        self._requests = Counts("requests", "Planned requests by level and outcome.", ("level", "outcome"))
+        self._decisions = Counts(
+            "decisions",
+            "Edits by step; action: what was done, or 'undone' (saved nothing) or 'refused' (not allowed).",
+            ("step", "action"),
+        )
+        self._refusals = Counts("refusals", "Requests that cannot fit.", ("upstream", "policy"))
+        self._failed = Counts("failed_steps", "Steps that broke and were skipped.", ("step",))
+        self._fallbacks = Counts("fallbacks", "Requests whose planning broke, by what went out.", ("sent",))
+        self._drift = Values(
+            "count_drift_ratio", "Prompt tokens that the upstream billed / counted here.", "upstream", DRIFT
+        )
+        self._overhead = Values("overhead_seconds", "Time spent on planning, by outcome.", "outcome", OVERHEAD)
+        self._upstream = Values("upstream_seconds", "From planned to the response's end.", "upstream", UPSTREAM)
+        self._responses = Counts(
+            "upstream_responses",
+            "Chat requests by what the client saw; 499: it left, 599: the upstream broke off.",
+            ("status",),
+        )
+        self._info = Gauge("edgewise_info", "Always 1.", ("version",), registry=None)
+        self._info.labels(version("edgewise")).set(1)
+
+    def planned(self, record: Record) -> None:
+        """Count what was received, what is forwarded, and what was decided."""
+        report, upstream = record.report, record.about.upstream
+        self._stage("received", upstream, report.policy, report.received)
+        if record.observing:
+            self._stage("planned", upstream, report.policy, report.sent)
+        if record.outcome == "refused":
+            self._refusals.add(upstream, report.policy)
+        else:
+            self._stage("sent", upstream, report.policy, record.forwarded)
+        self._requests.add(report.level.value, record.outcome)
+        for decision in report.decisions:
+            self._decisions.add(
+                decision.step, decision.action.value if decision.outcome == "applied" else decision.outcome
+            )
+        for step in report.failed_steps:
+            self._failed.add(step)
+
+    def finished(self, record: Record, ending: Ending) -> None:
+        """Count how it went; the drift where the upstream told its usage."""
+        self._overhead.see(record.outcome, ending.overhead_seconds)
+        if ending.upstream_seconds is None:
+            return
+        upstream = record.about.upstream
+        self._upstream.see(upstream, ending.upstream_seconds)
+        self._responses.add(str(ending.status))
+        billed = ending.usage.get("prompt_tokens") if ending.usage else None
+        if isinstance(billed, int) and billed > 0 and record.forwarded_total:
+            self._drift.see(upstream, billed / record.forwarded_total)
+
+    def fell_back(self, sent: Fallback) -> None:
+        """Planning broke; `sent` is what went out instead."""
+        self._fallbacks.add(sent)
+
+    def collect(self) -> Iterator[Metric]:
+        """Without the `_created` series, which double the number of series and which nothing reads."""
+        for metric in self._all():
+            for family in metric.collect():
+                family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+                yield family
+
+    def _all(self) -> Iterator[Counter | Gauge | Histogram]:
+        yield self._info
+        for value in vars(self).values():
+            if isinstance(value, Counts | Values):
+                yield value.metric
+
+    def _stage(self, stage: Stage, upstream: str, policy: str, buckets: Mapping[str, int]) -> None:
+        total = 0
+        for bucket, tokens in buckets.items():
+            if tokens:
+                self._tokens.add(bucket, stage, upstream, policy, amount=tokens)
+                total += tokens
+        self._sizes.see(stage, total)

@@ -1,0 +1,200 @@
+"""What is told of a request: the record that every rendering is made from, response headers, and the log line.
+
+All figures are tokens unless a name says otherwise. Nothing here holds a key, a prompt or a text of a message.
+"""
+
+import logging
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, TextIO
+from urllib.parse import quote
+
+import msgspec
+
+from policies.plan import Plan
+from policies.report import Report
+from proxy.headers import Header
+
+Mode = Literal["observe", "enforce"]
+
+LABEL = 128  # characters of a name that a client chose: enough to recognise it
+REQUESTS = logging.getLogger("edgewise.requests")
+
+
+class About(msgspec.Struct, frozen=True):
+    """What is known of a request beside its plan. `at` in seconds of the epoch; `tenant` is a hash, see `Access`."""
+
+    id: str
+    at: float
+    tenant: str
+    upstream: str
+    model: str
+    stream: bool
+    mode: Mode
+    session: str = ""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A refusal without the caller's texts: `units` carry names, spans, ranges and tokens, no bodies."""
+
+    floor: int
+    reason: str
+    units: tuple[dict[str, Any], ...]
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A planned request."""
+
+    about: About
+    report: Report
+    refused: Refused | None = None
+
+    @classmethod
+    def of(cls, about: About, plan: Plan) -> "Record":
+        refusal = plan.refusal
+        told = None
+        if refusal is not None:
+            units = tuple({key: unit[key] for key in unit if key != "request"} for unit in refusal.units)
+            told = Refused(refusal.floor, refusal.reason, units)
+        return cls(about, Report.of(plan), told)
+
+    @property
+    def observing(self) -> bool:
+        return self.about.mode == "observe"
+
+    @property
+    def outcome(self) -> Literal["observed", "refused", "edited", "untouched"]:
+        if self.observing:
+            return "observed"
+        if self.refused is not None:
+            return "refused"
+        return "edited" if self.report.edited else "untouched"
+
+    @property
+    def forwarded(self) -> Mapping[str, int]:
+        """By bucket, what went to the upstream: nothing of a refused request, everything where only observed."""
+        if self.observing:
+            return self.report.received
+        return {} if self.refused is not None else self.report.sent
+
+    @property
+    def forwarded_total(self) -> int:
+        if self.observing:
+            return self.report.received_total
+        return 0 if self.refused is not None else self.report.sent_total
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """How it went. `status` is what the client saw, 499 when it left, 599 when the upstream broke off; seconds."""
+
+    status: int
+    usage: Mapping[str, Any] | None
+    overhead_seconds: float
+    upstream_seconds: float | None
+
+
+def headers(record: Record) -> list[Header]:
+    """`Edgewise-Tokens` (by bucket, what was forwarded), `Edgewise-Budget`, `Edgewise-Session`: RFC 9651 dictionaries.
+
+    `limit` is absent where the window is unknown; `estimated` and `refused` are true where they stand. A refused
+    request shows the tokens of its smallest form, which was not forwarded.
+    """
+    report = record.report
+    shown = report.sent if record.refused is not None and not record.observing else record.forwarded
+    tokens = ", ".join([f"{bucket}={count}" for bucket, count in shown.items() if count])
+    found = [(b"edgewise-tokens", tokens.encode()), (b"edgewise-budget", _budget(record).encode())]
+    if record.about.session:
+        found.append((b"edgewise-session", quote(record.about.session[:LABEL], safe="!#$&'*+-.^_`|~:/@=,;()").encode()))
+    return found
+
+
+def _budget(record: Record) -> str:
+    report = record.report
+    parts = [f"received={report.received_total}, sent={record.forwarded_total}"]
+    if record.observing:
+        parts.append(f"planned={report.sent_total}")
+    if report.limit is not None:
+        parts.append(f"limit={report.limit}")
+    parts.append(f"level={report.level.value}")
+    if not report.exact:
+        parts.append("estimated")
+    if record.refused is not None:
+        parts.append("refused")
+    return ", ".join(parts)
+
+
+def facts(record: Record) -> dict[str, Any]:
+    """A request in a few lines, for the log and for lists; no spans."""
+    about, report = record.about, record.report
+    told: dict[str, Any] = {
+        "id": about.id,
+        "time": datetime.fromtimestamp(about.at, UTC).isoformat(timespec="milliseconds"),
+        "model": about.model[:LABEL],
+        "upstream": about.upstream,
+        "policy": report.policy,
+        "mode": about.mode,
+        "outcome": record.outcome,
+        "level": report.level.value,
+        "window": report.window,
+        "limit": report.limit,
+        "counter": report.counter,
+        "exact": report.exact,
+        "received": report.received_total,
+        "sent": record.forwarded_total,
+        "buckets": {
+            "received": _told(report.received),
+            "sent": _told(record.forwarded),
+        },
+        "done": report.done,
+    }
+    if record.observing:
+        told["planned"] = report.sent_total
+    if record.refused is not None:
+        told["floor"] = record.refused.floor
+    if report.failed_steps:
+        told["failed_steps"] = report.failed_steps
+    if about.session:
+        told["session"] = about.session[:LABEL]
+    return told
+
+
+def log_line(record: Record, ending: Ending) -> str:
+    """One JSON object, one line."""
+    told = facts(record)
+    told["stream"] = record.about.stream
+    told["status"] = ending.status
+    told["overhead_ms"] = round(ending.overhead_seconds * 1000, 3)
+    if ending.upstream_seconds is not None:
+        told["upstream_ms"] = round(ending.upstream_seconds * 1000, 1)
+    if ending.usage is not None:
+        told["usage"] = usage_figures(ending.usage)
+    return msgspec.json.encode(told).decode()
+
+
+def usage_figures(usage: Mapping[str, Any]) -> dict[str, int]:
+    """The figures of an upstream's `usage` that are known by name; whatever else it holds stays out of logs."""
+    details = usage.get("prompt_tokens_details")
+    found = {
+        "prompt_tokens": usage.get("prompt_tokens"),
+        "completion_tokens": usage.get("completion_tokens"),
+        "cached_tokens": details.get("cached_tokens") if isinstance(details, dict) else None,
+    }
+    return {key: value for key, value in found.items() if isinstance(value, int) and not isinstance(value, bool)}
+
+
+def log_request(record: Record, ending: Ending) -> None:
+    if REQUESTS.isEnabledFor(logging.INFO):
+        REQUESTS.info("%s", log_line(record, ending))
+
+
+def log_to(stream: TextIO = sys.stderr) -> None:
+    """Request lines go to `stream` as they are, with no prefix in front of the JSON."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    REQUESTS.handlers[:] = [handler]
+    REQUESTS.propagate = False
+
+
+def _told(buckets: Mapping[str, int]) -> dict[str, int]:
+    return {bucket: tokens for bucket, tokens in buckets.items() if tokens}

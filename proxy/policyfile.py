@@ -1,0 +1,67 @@
+"""Policies by name or path: the presets that ship, and files of the operator."""
+
+import dataclasses
+import difflib
+import hashlib
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from policies.policy import Policy, PolicyError, Read
+
+DEFAULT = "balanced"
+
+
+def presets() -> dict[str, Traversable]:
+    """The shipped policy files by name, in alphabetical order."""
+    folder = resources.files("policies") / "presets"
+    files = {file.name.removesuffix(".toml"): file for file in folder.iterdir() if file.name.endswith(".toml")}
+    return dict(sorted(files.items()))
+
+
+def load(name_or_path: str) -> Policy:
+    """The policy of that name, or in that file; what it names is read relative to it. Raises PolicyError."""
+    shipped = presets().get(name_or_path)
+    if shipped is not None:
+        return _parse(shipped.read_text("utf-8"), f"preset '{name_or_path}'", _nothing)
+    path = Path(name_or_path)
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise PolicyError(_unknown(name_or_path)) from None
+    except OSError as error:
+        raise PolicyError(f"{name_or_path}: cannot be read: {error.strerror}; give a TOML file") from None
+    except UnicodeDecodeError:
+        raise PolicyError(f"{name_or_path}: is not UTF-8 text; give a TOML file") from None
+    return _parse(text, name_or_path, lambda name: _text(path.parent / name))
+
+
+def _parse(text: str, place: str, read: Read) -> Policy:
+    """With a digest of the file and of what it names, which says whether a policy has changed."""
+    digest = hashlib.blake2b(text.encode(), digest_size=8)
+
+    def noted(name: str) -> str:
+        said = read(name)
+        digest.update(said.encode())
+        return said
+
+    policy = Policy.parse(text, place, noted)
+    return dataclasses.replace(policy, digest=digest.hexdigest())
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise OSError(0, "it is not UTF-8 text") from None
+
+
+def _nothing(name: str) -> str:
+    raise FileNotFoundError(2, "a preset names no files", name)
+
+
+def _unknown(name: str) -> str:
+    names = list(presets())
+    near = difflib.get_close_matches(name, names, 1)
+    hint = f"did you mean '{near[0]}'?" if near else f"presets are {', '.join(names)}"
+    return f"policy '{name}': there is no preset and no file of that name; {hint}"
