@@ -34,13 +34,14 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """What is counted: messages and tools in order, and the two fields that change the template."""
+    """What is counted: messages and tools in order, and the fields that change the template."""
 
     model: str
     messages: tuple[Item, ...]
     tools: tuple[Item, ...] = ()
     tool_choice: bytes | None = None
     response_format: bytes | None = None
+    functions: bytes | None = None  # the array that `tools` replaced
 
 
 class ChatRequest(msgspec.Struct, frozen=True):
@@ -67,7 +68,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
         if messages is None:
             raise BadRequest("'messages' is missing: it must be an array of messages", "messages")
         model = model if isinstance(model, str) else ""
-        prompt = Prompt(model, messages, tools or (), fields.get("tool_choice"), fields.get("response_format"))
+        template = [fields.get(name) for name in ("tool_choice", "response_format", "functions")]
+        prompt = Prompt(model, messages, tools or (), *template)
         return cls(body, fields, model, stream is True, prompt)
 
     def number(self, *names: str) -> int | None:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from policies.facts import Facts
 from policies.request import Item, Prompt
 
 COUNTED_CHARS = 16_000_000  # of one text are encoded; what follows is bounded from above, and the bill not exact
@@ -45,6 +46,10 @@ class Counter(Protocol):
         """The whole prompt. Costs little when every item was seen before."""
         ...
 
+    def facts(self, item: Item) -> Facts:
+        """What is known of one message; opened and counted at first sight only."""
+        ...
+
     def text(self, text: str) -> int:
         """Tokens of a bare text."""
         ...
@@ -54,4 +59,4 @@ class Counter(Protocol):
         ...
 
 
-__all__ = ["COUNTED_CHARS", "Bill", "Counter", "Encoding", "Item", "Prompt"]
+__all__ = ["COUNTED_CHARS", "Bill", "Counter", "Encoding", "Facts", "Item", "Prompt"]

@@ -1,0 +1,36 @@
+"""Which counter a model gets, by its name."""
+
+from collections.abc import Callable
+
+from policies.counting import Counter, Encoding
+from policies.counting.estimate import EstimateCounter, prior_of
+from policies.counting.families import family_of
+from policies.counting.openai import OpenAICounter
+
+ESTIMATES_WITH = "o200k_base"
+
+
+def counter_for(model: str, load_encoding: Callable[[str], Encoding]) -> Counter:
+    """A new counter: exact rules for OpenAI's models, an estimate for all others.
+
+    `load_encoding` is asked for one encoding by its name. A counter remembers what it has seen, so keep it: `Counters`
+    does.
+    """
+    family = family_of(model)
+    if family is not None:
+        return OpenAICounter(family, load_encoding(family.encoding))
+    return EstimateCounter(prior_of(model), load_encoding(ESTIMATES_WITH))
+
+
+class Counters:
+    """One counter for each set of rules, whatever number of models follows it."""
+
+    def __init__(self, load_encoding: Callable[[str], Encoding]) -> None:
+        self._load = load_encoding
+        self._made: dict[object, Counter] = {}
+
+    def of(self, model: str) -> Counter:
+        """The counter of `model`, made at the first call. The first call for an encoding loads it (0.3 s)."""
+        rules = family_of(model) or prior_of(model)
+        found = self._made.get(rules)
+        return found if found is not None else self._made.setdefault(rules, counter_for(model, self._load))

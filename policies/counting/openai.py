@@ -1,0 +1,202 @@
+"""The exact count of a chat request to OpenAI: the rules of FACTS 1, kept per message and per tool.
+
+All figures are tokens. What a message costs by itself is remembered under the digest of its bytes; a bill of known
+messages only adds figures up.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from policies.counting import Bill, Encoding
+from policies.counting.bodies import body, opened
+from policies.counting.families import Family
+from policies.counting.formats import name, schema_of, section
+from policies.counting.memo import Memo
+from policies.counting.rounds import arguments, calls_text, results_tokens, shares
+from policies.counting.tools import Tool, count_tool, frame
+from policies.facts import Facts
+from policies.jsonraw import NotJSON, elements, loads
+from policies.messages import Message
+from policies.request import Item, Prompt
+
+REMEMBERED = 65_536  # messages, and as many tools and rounds, in each of two generations
+RESULTS = frozenset(["tool", "function"])
+SYSTEM = frozenset(["system", "developer"])
+
+
+class _Round(msgspec.Struct, frozen=True):
+    tokens: tuple[int, ...]  # of the assistant message and each result
+    rest: int
+
+
+class _Format(msgspec.Struct, frozen=True):
+    section: int = 0
+    address: int = 0  # what names the format in front of an answer
+
+
+class OpenAICounter:
+    """Counter of one family of OpenAI's models."""
+
+    def __init__(self, family: Family, encoding: Encoding) -> None:
+        self.name = f"openai/{encoding.name}"
+        self._family, self._encoding = family, encoding
+        self._facts: Memo[bytes, Facts] = Memo(REMEMBERED)
+        self._tools: Memo[bytes, Tool] = Memo(REMEMBERED)
+        self._rounds: Memo[tuple[bytes, ...], _Round] = Memo(REMEMBERED)
+        self._names: Memo[str, int] = Memo(REMEMBERED)
+        self._formats: Memo[bytes, _Format] = Memo(1024)
+        self._functions: Memo[bytes, tuple[Tool, ...]] = Memo(1024)
+        self._frame = frame(encoding)
+
+    def bill(self, prompt: Prompt) -> Bill:
+        """The whole prompt. Exact unless it holds media that cannot be measured from here."""
+        known = [self.facts(item) for item in prompt.messages]
+        tools = [self._tool(item) for item in prompt.tools]
+        legacy = self._legacy(prompt.functions)
+        form = self._format(prompt.response_format)
+        messages = [facts.tokens for facts in known]
+        overhead = self._family.priming + self._settle_rounds(prompt.messages, known, messages)
+        overhead += self._opening(known, [*tools, *legacy], form) + self._answers(known, tools, form)
+        overhead += self._choice(prompt.tool_choice) + sum(tool.tokens for tool in legacy)
+        exact = all(facts.exact for facts in known) and all(tool.exact for tool in tools)
+        return Bill(tuple(messages), tuple(tool.tokens for tool in tools), max(0, overhead), exact)
+
+    def facts(self, item: Item) -> Facts:
+        """What is known of a message; opened and counted at first sight only."""
+        found = self._facts.get(item.key)
+        return found if found is not None else self._facts.set(item.key, self._count(item))
+
+    def text(self, text: str) -> int:
+        """Tokens of a bare text."""
+        return self._encoding.count(text)
+
+    def new_bytes(self, prompt: Prompt) -> int:
+        """Bytes of messages and tools that were not counted before."""
+        fresh = sum(len(item.raw) for item in prompt.messages if item.key not in self._facts)
+        return fresh + sum(len(item.raw) for item in prompt.tools if item.key not in self._tools)
+
+    def _count(self, item: Item) -> Facts:
+        message = opened(item)
+        count, family = self._encoding.count, self._family
+        content = body(item, message, family.images, reasoning=family.reasoning)
+        spoken = count(content.text)
+        tokens = 0
+        if message.role in RESULTS:
+            tokens = family.call // 2 + spoken + content.media
+        elif spoken or content.media or not message.calls:
+            tokens = 3 + count(message.role) + spoken + content.media + self._author(message)
+            tokens += family.assistant if message.role == "assistant" else 0
+        for call in message.calls:
+            tokens += count(f"functions.{call.name}") + count(arguments(call)) + family.call - family.call // 2
+        newline = count(content.text + "\n") - spoken if message.role in SYSTEM else 0
+        return Facts.of(message, tokens, exact=content.exact, newline=newline)
+
+    def _author(self, message: Message) -> int:
+        """A name that only repeats the role costs one token less."""
+        return self._encoding.count(message.name) + (message.name != message.role) if message.name else 0
+
+    def _settle_rounds(self, items: Sequence[Item], known: Sequence[Facts], messages: list[int]) -> int:
+        """Correct `messages` for what depends on a whole round; returns what belongs to no message."""
+        rest = 0
+        for at, facts in enumerate(known):
+            if not facts.call_names:
+                continue
+            end = at + 1
+            while end < len(known) and known[end].role in RESULTS:
+                end += 1
+            if len(facts.call_names) == 1:
+                for result in range(at + 1, end):
+                    messages[result] += self._name_of(facts.call_names[0])
+            else:
+                settled = self._round(items[at:end], known[at:end])
+                messages[at:end] = settled.tokens
+                rest += settled.rest
+        return rest
+
+    def _name_of(self, function: str) -> int:
+        found = self._names.get(function)
+        return found if found is not None else self._names.set(function, self._encoding.count(function))
+
+    def _round(self, items: Sequence[Item], known: Sequence[Facts]) -> _Round:
+        key = tuple(item.key for item in items)
+        found = self._rounds.get(key)
+        return found if found is not None else self._rounds.set(key, self._count_round(items, known))
+
+    def _count_round(self, items: Sequence[Item], known: Sequence[Facts]) -> _Round:
+        """Parallel calls as one unit; what the assistant said besides is a message of its own."""
+        count, family = self._encoding.count, self._family
+        message = opened(items[0])
+        bodies = [body(item, opened(item), family.images) for item in items[1:]]
+        said = known[0].tokens - sum(
+            count(f"functions.{call.name}") + count(arguments(call)) + family.call - family.call // 2
+            for call in message.calls
+        )
+        asked = said + count(calls_text(message.calls)) + family.parallel // 2
+        rest = family.parallel - family.parallel // 2
+        if not bodies:
+            return _Round((asked,), rest)
+        listed = results_tokens([one.text for one in bodies], self._encoding, wide=family.wide)
+        shared = shares(listed, [facts.tokens for facts in known[1:]])
+        results = [share + one.media for share, one in zip(shared, bodies, strict=True)]
+        return _Round((asked, *results), rest + listed - sum(shared))
+
+    def _tool(self, item: Item) -> Tool:
+        found = self._tools.get(item.key)
+        return found if found is not None else self._tools.set(item.key, count_tool(item.raw, self._encoding))
+
+    def _legacy(self, raw: bytes | None) -> tuple[Tool, ...]:
+        """The tools of the old `functions` field, which belong to the overhead: they cannot be edited one by one."""
+        if raw is None:
+            return ()
+        found = self._functions.get(raw)
+        return found if found is not None else self._functions.set(raw, self._count_legacy(raw))
+
+    def _count_legacy(self, raw: bytes) -> tuple[Tool, ...]:
+        try:
+            return tuple(count_tool(one, self._encoding) for one in elements(raw))
+        except NotJSON:
+            return ()
+
+    def _opening(self, known: Sequence[Facts], tools: Sequence[Tool], form: _Format) -> int:
+        """What tools and a format add around themselves in the system message."""
+        if not tools and not form.section:
+            return 0
+        family = self._family
+        begun = bool(known) and known[0].role in SYSTEM
+        overhead = known[0].newline if begun else family.alone
+        if tools:
+            overhead += family.tools + self._frame + tools[0].first
+        return overhead + form.section
+
+    def _answers(self, known: Sequence[Facts], tools: Sequence[Tool], form: _Format) -> int:
+        """A format is named in front of each answer; where a tool may be called instead, not of the one to come."""
+        if not form.section:
+            return 0
+        answers = sum(facts.role == "assistant" and not facts.call_names for facts in known)
+        return (2 + form.address) * answers + (1 if tools else 2 + form.address)
+
+    def _format(self, raw: bytes | None) -> _Format:
+        if raw is None:
+            return _Format()
+        found = self._formats.get(raw)
+        return found if found is not None else self._formats.set(raw, self._count_format(raw))
+
+    def _count_format(self, raw: bytes) -> _Format:
+        schema = schema_of(raw)
+        if schema is None:
+            return _Format()
+        count = self._encoding.count
+        wide = self._family.wide is not False
+        return _Format(count(section(schema, wide=wide)), count(name(schema)))
+
+    def _choice(self, raw: bytes | None) -> int:
+        if raw is None or raw == b'"none"':
+            return int(raw is not None)
+        try:
+            value = loads(raw) if self._family.names_choice and raw[:1] == b"{" else None
+        except NotJSON:
+            return 0
+        function = value.get("function") if isinstance(value, dict) else None
+        forced = function.get("name") if isinstance(function, dict) else None
+        return 7 + self._encoding.count(forced) if isinstance(forced, str) else 0
