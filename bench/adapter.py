@@ -1,8 +1,5 @@
 """The one place where the fit bench meets the product."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from support.judge import Outcome
 
 from proxy.ranks import load
@@ -21,8 +18,8 @@ def edgewise(body: bytes, window: int) -> Outcome:
     return outcome
 
 
-def count(body: Mapping[str, Any]) -> int:
-    """Prompt tokens of a whole request, counted anew from its values: no memo, no sum kept by the pipeline."""
+def count(body: bytes) -> int:
+    """Prompt tokens of a whole request, counted anew from its bytes: no memo, no sum kept by the pipeline."""
     from support.adapter import recount  # noqa: PLC0415  (the same)
 
     tokens: int = recount(body)

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +12,10 @@ TASK = {"role": "user", "content": "Why did station seven lose pressure?"}
 TOOLS = [{"type": "function", "function": {"name": "ls", "description": "x" * 400}}]
 
 
-def count(body: Mapping[str, Any]) -> int:
+def count(body: bytes) -> int:
     """Four characters of message or tool to a token."""
-    return sum(len(json.dumps(item)) // 4 for name in ("messages", "tools") for item in body.get(name) or [])
+    fields = json.loads(body)
+    return sum(len(json.dumps(item)) // 4 for name in ("messages", "tools") for item in fields.get(name) or [])
 
 
 def called(number: int, characters: int) -> list[dict[str, Any]]:
@@ -31,8 +31,8 @@ def encoded(messages: list[dict[str, Any]], **fields: Any) -> bytes:
 
 
 def sent(received: bytes, body: bytes | None, limit: int, **more: Any) -> Outcome:
-    tokens = count(json.loads(body)) if body is not None else 0
-    made = Outcome(body, None, "tool_results", limit, count(json.loads(received)), tokens)
+    tokens = count(body) if body is not None else 0
+    made = Outcome(body, None, "tool_results", limit, count(received), tokens)
     return replace(made, **more)
 
 

@@ -1,15 +1,21 @@
 """How small a request can get, by the promises' own words and apart from the product: units, floor, gentlest form."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from support.grammar import ROLES, calls_of, chosen, tool_name
 
 Message = Mapping[str, Any]
-Count = Callable[[Mapping[str, Any]], int]  # tokens of a request body
+Count = Callable[[bytes], int]  # tokens of a request body
 
 SMALLEST = 256  # bytes of UTF-8 to which a result of the newest round can be cut: about 64 tokens, more in rare scripts
 GENTLE = 1_024  # bytes of UTF-8 of the same as clip leaves it: 500 characters of head, 200 of tail, a note between
+
+
+def encoded(body: Mapping[str, Any]) -> bytes:
+    """A made-up request as a client would write it."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
 def units(messages: Sequence[Message]) -> list[range]:

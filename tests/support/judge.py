@@ -4,17 +4,18 @@ Every finding reads `kind: what`. The kinds: `shape`, `over budget`, `report`, `
 `unrepaired`, `bytes`, `lost`, `thin`, `refused wrongly`, `emergency`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from support.floor import Count, floor, gentlest, newest_round, newest_user, text_of, units
+from support.floor import Count, encoded, floor, gentlest, newest_round, newest_user, text_of, units
 from support.grammar import introduced, mistral_introduced, tool_name, unrepaired
 from support.opened import Opened
 
 FIRST_THRESHOLD = 0.5  # of the limit; with nothing incompressible, pressure is at most this, and never less touched
 ENOUGH = 0.6  # of the limit: what must be sent when something had to go
 LEVELS = {"none", "tool_results", "history", "topics", "emergency", "unknown"}
+Cost = Callable[[Mapping[str, Any]], int]  # tokens of a message or tool, or of fields of a request
 NOTE = 96  # tokens for a note that says what went, and for the differences of adding up
 
 
@@ -41,14 +42,14 @@ class Outcome:
 def judge(body: bytes, outcome: Outcome, count: Count) -> list[str]:
     """Everything that is wrong with the outcome of a request; `count` counts a whole body anew."""
     received = Opened.of(body)
-    total = count(received.body)
+    total = count(body)
     found = [*_shape(outcome), *_report(outcome, "received", outcome.received_tokens, total)]
     if outcome.sent is None:
         return found + _refusal(received, outcome, count)
     if outcome.sent is body:
         return found + ([f"over budget: {total} of {outcome.limit} tokens, untouched"] if total > outcome.limit else [])
     sent = Opened.of(outcome.sent)
-    tokens = count(sent.body)
+    tokens = count(outcome.sent)
     found += _report(outcome, "sent", outcome.sent_tokens, tokens)
     if tokens > outcome.limit:
         found.append(f"over budget: {tokens} of {outcome.limit} tokens sent")
@@ -80,7 +81,7 @@ def _report(outcome: Outcome, stage: str, said: int, counted: int) -> list[str]:
 def _refusal(received: Opened, outcome: Outcome, count: Count) -> list[str]:
     """The floor must be over budget; the error is OpenAI's, with a way to split the job whose parts all fit."""
     found = []
-    least = count(floor(received.body))
+    least = count(encoded(floor(received.body)))
     if least <= outcome.limit:
         found.append(f"refused wrongly: the floor is {least} of {outcome.limit} tokens")
     error = (outcome.refusal or {}).get("error") or {}
@@ -91,7 +92,7 @@ def _refusal(received: Opened, outcome: Outcome, count: Count) -> list[str]:
         return [*found, "shape: the refusal has no error.edgewise.units"]
     for unit in edgewise["units"]:
         request = unit.get("request")
-        if isinstance(request, Mapping) and (tokens := count(request)) > outcome.limit:
+        if isinstance(request, Mapping) and (tokens := count(encoded(request))) > outcome.limit:
             found.append(
                 f"over budget: unit {unit.get('name')!r} of the refusal has {tokens} of {outcome.limit} tokens"
             )
@@ -171,7 +172,7 @@ def _thin(received: Opened, sent: Opened, limit: int, tokens: int, count: Count)
     unless that reaches `ENOUGH`. Units that are not valid by themselves were repairs, and are not added back.
     """
     model = received.body.get("model")
-    pieces, elastic = _pieces(received, sent, lambda fields: count({"model": model, "messages": [], **fields}))
+    pieces, elastic = _pieces(received, sent, lambda fields: count(encoded({"model": model, "messages": [], **fields})))
     reached = tokens
     for saved in sorted(pieces, reverse=True):
         if reached + saved + NOTE <= limit:
@@ -182,7 +183,7 @@ def _thin(received: Opened, sent: Opened, limit: int, tokens: int, count: Count)
     return [f"thin: {tokens} of {limit} tokens sent, {reached} were possible"]
 
 
-def _pieces(received: Opened, sent: Opened, cost: Count) -> tuple[list[int], int]:
+def _pieces(received: Opened, sent: Opened, cost: Cost) -> tuple[list[int], int]:
     """Tokens saved by each whole piece that went, and by shortened results of the newest round together."""
     base = cost({})
     messages, after = received.body["messages"], sent.body["messages"]
@@ -200,7 +201,7 @@ def _pieces(received: Opened, sent: Opened, cost: Count) -> tuple[list[int], int
 
 
 def _savings(
-    spelled: Sequence[str], before: Sequence[Any], spelled_after: Sequence[str], after: Sequence[Any], cost: Count
+    spelled: Sequence[str], before: Sequence[Any], spelled_after: Sequence[str], after: Sequence[Any], cost: Cost
 ) -> dict[int, int]:
     """Tokens that each changed or dropped element of `before` had more than what stands for it in `after`."""
     known, same = set(spelled), set(spelled_after)
@@ -225,10 +226,14 @@ def _identity(item: Mapping[str, Any]) -> str:
 
 
 def _emergency(received: Opened, outcome: Outcome, count: Count) -> list[str]:
-    """`emergency` was declared though the gentlest other form fits with room for a note."""
+    """`emergency` was declared though the gentlest other form fits, with room for a note and for tools up to their
+    cap, an eighth of the limit."""
     if outcome.level != "emergency":
         return []
-    least = count(gentlest(received.body))
-    if least + NOTE > outcome.limit:
+    form = gentlest(received.body)
+    least = count(encoded(form)) + NOTE
+    if "tools" in received.body and "tools" not in form:
+        least += min(outcome.limit // 8, count(encoded({**form, "tools": received.body["tools"]})) - least + NOTE)
+    if least > outcome.limit:
         return []
-    return [f"emergency: the system, the newest user message and the newest round, clipped, are {least} tokens"]
+    return [f"emergency: a gentler form of {least} tokens exists, limit {outcome.limit}"]
