@@ -1,0 +1,95 @@
+"""The story of one chat request."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from policies.request import ChatRequest
+from proxy import bodies, retry
+from proxy.errors import JSON, BrokenOff, Disconnected
+from proxy.exchange import Exchange
+from proxy.headers import KEPT_FROM_CHAT_UPSTREAM, Header, find, to_client, to_upstream
+from proxy.pages import is_page, wrapped
+from proxy.planner import Call, Outcome
+from proxy.relay import UNBUFFERED, attended, relay
+from proxy.sse import Tap, Usage
+from proxy.state import State
+from proxy.upstream import Outgoing, Reply, first_byte_timeout
+
+LARGE = 512 * 1024  # bytes from which opening the request is worth a thread (DESIGN 1.8)
+CLIENT_LEFT = 499  # nginx's number
+BROKE_OFF = 599  # a status was sent, but not all that belongs to it
+
+log = logging.getLogger("edgewise")
+
+
+async def chat(state: State, exchange: Exchange, rest: bytes) -> None:
+    """Read, plan, send, relay. Raises what `errors.refusal_of` knows, as long as no status was sent."""
+    body = await bodies.read(exchange.receive, exchange.headers, state.settings.max_body_bytes)
+    request = ChatRequest.parse(body) if len(body) < LARGE else await asyncio.to_thread(ChatRequest.parse, body)
+    upstream = state.routes.for_model(request.model)
+    call = Call(exchange.id, exchange.headers, state.access.tenant(exchange.headers), upstream)
+    await attended(_serve(state, exchange, request, call, rest), exchange.receive)
+
+
+async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: Call, rest: bytes) -> None:
+    outcome = Outcome(request.body)
+    with _failing_open(state, call):
+        outcome = await state.planner.plan(request, call)
+    status, usage = CLIENT_LEFT, None
+    try:
+        if outcome.refusal is not None:
+            status, body = outcome.refusal
+            await exchange.answer(status, [JSON, *outcome.headers], body)
+        else:
+            status, usage = await _forward(state, exchange, outcome, call, rest)
+    finally:
+        with _failing_open(state, call):
+            state.planner.finished(outcome, status, usage)
+
+
+async def _forward(
+    state: State, exchange: Exchange, outcome: Outcome, call: Call, rest: bytes
+) -> tuple[int, Usage | None]:
+    headers = to_upstream(call.headers, KEPT_FROM_CHAT_UPSTREAM)
+    headers.append((b"accept-encoding", b"identity"))
+    outgoing = Outgoing(
+        method="POST",
+        base=call.upstream.base,
+        target=exchange.target(rest),
+        headers=state.access.credentials(headers, call.headers, call.upstream),
+        body=outcome.body,
+        first_byte_timeout=first_byte_timeout(call.headers),
+    )
+    try:
+        reply = await retry.send(state.transport, outgoing, state.patience)
+        if is_page(reply):
+            reply = await wrapped(reply)
+    except BrokenOff as error:
+        raise Disconnected("the upstream broke off its answer") from error
+    try:
+        return await _relay(exchange, reply, outcome)
+    finally:
+        reply.close()
+
+
+async def _relay(exchange: Exchange, reply: Reply, outcome: Outcome) -> tuple[int, Usage | None]:
+    headers: list[Header] = to_client(reply.headers, reply.status)
+    is_stream = (find(headers, b"content-type") or b"").startswith(b"text/event-stream")
+    tap = Tap() if reply.status < 300 and find(headers, b"content-encoding") is None else None
+    headers += [UNBUFFERED, *outcome.headers] if is_stream else outcome.headers
+    if not await relay(reply, exchange, headers, tap):
+        log.warning("%s: the upstream broke off inside its response, so the client's connection is cut", exchange.id)
+        return BROKE_OFF, None
+    return reply.status, tap.usage(stream=is_stream) if tap is not None else None
+
+
+@contextmanager
+def _failing_open(state: State, call: Call) -> Iterator[None]:
+    """The one place that lets an error pass: a broken planner costs nobody their request (DESIGN 1.7)."""
+    try:
+        yield
+    except Exception as error:
+        state.planner_failures.inc()
+        log.error("%s: planning failed (%s), the request goes on as received", call.id, type(error).__name__)

@@ -1,0 +1,53 @@
+"""One request and its response, as the handlers see them."""
+
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from proxy.bodies import Receive
+from proxy.errors import JSON, Refusal
+from proxy.headers import Header
+
+Scope = dict[str, Any]
+Send = Callable[[Any], Awaitable[None]]
+ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Exchange:
+    """An HTTP request under ASGI; `started` once a status is on its way. Every response carries its id."""
+
+    __slots__ = ("headers", "id", "method", "path", "receive", "scope", "send", "started")
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.id = f"ew_{secrets.token_hex(8)}"
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.headers: Sequence[Header] = scope["headers"]
+        self.started = False
+
+    @property
+    def raw_path(self) -> bytes:
+        """The path byte for byte, leading slashes as one."""
+        raw: bytes = self.scope["raw_path"]
+        return b"/" + raw.lstrip(b"/") if raw.startswith(b"//") else raw
+
+    def target(self, rest: bytes) -> bytes:
+        """`rest` with the query string, byte for byte."""
+        query: bytes = self.scope["query_string"]
+        return rest + b"?" + query if query else rest
+
+    async def start(self, status: int, headers: Sequence[Header]) -> None:
+        self.started = True
+        headers = [*headers, (b"edgewise-request-id", self.id.encode())]
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def answer(self, status: int, headers: Sequence[Header], body: bytes) -> None:
+        """A whole response of our own."""
+        await self.start(status, [*headers, (b"content-length", str(len(body)).encode())])
+        await self.send({"type": "http.response.body", "body": body})
+
+    async def refuse(self, refusal: Refusal) -> None:
+        await self.answer(refusal.status, [JSON, *refusal.headers], refusal.body)

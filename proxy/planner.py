@@ -1,0 +1,73 @@
+"""The seam between carrying a request and shaping it."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from policies.request import ChatRequest
+from proxy.headers import Header, find
+from proxy.routing import Upstream
+
+
+class Call(msgspec.Struct, frozen=True):
+    """What is known of a chat request beside its body."""
+
+    id: str  # as in Edgewise-Request-Id
+    headers: Sequence[Header]  # received; names in lower case
+    tenant: str  # hash of the caller's credential, or of the configured header
+    upstream: Upstream
+
+    def header(self, name: str) -> str | None:
+        value = find(self.headers, name.encode())
+        return None if value is None else value.decode("latin-1")
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What planning came to. `body` is the received bytes object itself when nothing was edited; `headers` are added to
+    the response; a `refusal` (status, JSON body) is answered instead of forwarding."""
+
+    body: bytes
+    headers: Sequence[Header] = ()
+    refusal: tuple[int, bytes] | None = None
+    note: object = None  # the planner's own, handed back in `finished`
+
+
+class Planner(Protocol):
+    """Shapes requests. What it raises in `plan` or `finished` is counted, and the received bytes go out."""
+
+    async def open(self) -> None:
+        """Called once before the first request, on the event loop."""
+        ...
+
+    async def close(self) -> None: ...
+
+    def ready(self) -> bool:
+        """The tokenizer is loaded."""
+        ...
+
+    async def plan(self, request: ChatRequest, call: Call) -> Outcome: ...
+
+    def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:
+        """The request is over. `status` is what the client saw, 499 when it left before the end, and 599 when the
+        upstream broke off inside its response."""
+        ...
+
+
+class Untouched:
+    """Forwards every request as it came."""
+
+    async def open(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
+
+    def ready(self) -> bool:
+        return True
+
+    async def plan(self, request: ChatRequest, call: Call) -> Outcome:  # noqa: ARG002 - the protocol's signature
+        return Outcome(request.body)
+
+    def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:  # noqa: ARG002 - likewise
+        return None

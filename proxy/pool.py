@@ -1,0 +1,245 @@
+"""The transport over real sockets: aiohttp's connector and response parser.
+
+aiohttp's session is left out: it follows redirects, keeps cookies and repeats GET and PUT by itself, even after part of
+a response (FACTS 3). Its connector finds, opens and pools connections, its protocol parses responses; the request is
+written here, as the bytes that came in.
+"""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Sequence
+from typing import cast
+
+import msgspec
+from aiohttp import ClientRequest, ClientTimeout, StreamReader, TCPConnector, client_exceptions
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from aiohttp.helpers import TimerNoop
+from aiohttp.http import HttpProcessingError
+from yarl import URL
+
+from proxy.errors import BrokenOff, Disconnected, Malformed, TimedOut, Unreachable, UpstreamError
+from proxy.headers import Header
+from proxy.upstream import Outgoing, Reply, Timeouts
+
+MAX_LINE = 64 * 1024  # aiohttp's 8,190 bytes refuse what providers really send (FACTS 3)
+MAX_FIELD = 64 * 1024
+MAX_FIELDS = 512
+READ_BUFFER = 128 * 1024  # bytes read ahead of a slow client, before the upstream is paused
+
+
+class Line(ResponseHandler):
+    """A connection that knows whether it was used before, and whether this response has begun."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop=loop)
+        self.requests = 0
+        self.heard = False
+
+    def data_received(self, data: bytes) -> None:
+        if data:
+            self.heard = True
+        super().data_received(data)
+
+    async def drain(self) -> None:
+        await self._drain_helper()
+
+
+class AiohttpReply:
+    """See `Reply`."""
+
+    __slots__ = ("_connection", "_line", "_payload", "_pump", "headers", "status")
+
+    def __init__(self, connection: Connection, line: Line, pump: "asyncio.Task[None] | None") -> None:
+        self._connection = connection
+        self._line = line
+        self._pump = pump
+        self._payload: StreamReader
+        self.status = 0
+        self.headers: Sequence[Header] = ()
+
+    async def begin(self) -> None:
+        """Wait for the head of the response. Raises what aiohttp's protocol raises."""
+        while self.status < 200:
+            message, self._payload = await self._line.read()
+            if message.code == 101:
+                raise HttpProcessingError(code=101, message="an upgrade that was not asked for")
+            self.status, self.headers = message.code, message.raw_headers
+
+    def idle(self, timeout: float) -> None:
+        """From here on, `timeout` seconds without a byte break the response off."""
+        self._line.read_timeout = timeout
+        if not self._payload.is_eof():
+            self._line.start_timeout()
+
+    async def read(self) -> bytes:
+        try:
+            chunk = await self._payload.readany()
+        except (client_exceptions.ClientError, HttpProcessingError, OSError) as error:
+            raise BrokenOff(_name(error)) from error
+        # a body that only the end of the connection delimits: a reset looks like an end to the parser
+        if not chunk and isinstance(cause := self._line.exception(), client_exceptions.ClientOSError):
+            raise BrokenOff(_name(cause)) from cause
+        return chunk
+
+    def close(self) -> None:
+        if self._pump is not None and not self._pump.done():
+            self._pump.cancel()
+            self._connection.close()
+        elif self.status >= 200 and self._payload.is_eof():
+            self._connection.release()
+        else:
+            self._connection.close()
+
+
+class AiohttpTransport:
+    """See `Transport`. A pooled connection that dies before any byte of a response is replaced once by a fresh one."""
+
+    def __init__(self, timeouts: Timeouts, max_connections: int = 0) -> None:
+        self._timeouts = timeouts
+        self._max_connections = max_connections  # 0: no limit
+        self._connect = ClientTimeout(connect=timeouts.connect)
+        self._origins: dict[str, _Origin] = {}
+        self._pool: TCPConnector
+        self._fresh: TCPConnector
+
+    async def open(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._pool = TCPConnector(limit=self._max_connections, keepalive_timeout=self._timeouts.pool_idle)
+        self._fresh = TCPConnector(limit=self._max_connections, force_close=True)
+        for connector in (self._pool, self._fresh):
+            setattr(connector, "_factory", functools.partial(Line, loop=loop))  # noqa: B010 - a private name
+
+    async def close(self) -> None:
+        await self._pool.close()
+        await self._fresh.close()
+
+    async def send(self, outgoing: Outgoing) -> Reply:
+        if not isinstance(outgoing.body, bytes | None):
+            return await self._send(outgoing, self._fresh)
+        try:
+            return await self._send(outgoing, self._pool)
+        except _Stale:
+            return await self._send(outgoing, self._fresh)
+
+    async def _send(self, outgoing: Outgoing, connector: TCPConnector) -> Reply:
+        origin = self._origin(outgoing.base)
+        connection = await self._connection(origin, connector)
+        line = cast(Line, connection.protocol)
+        reused, line.heard = line.requests > 0, False
+        line.requests += 1
+        wait = outgoing.first_byte_timeout or self._timeouts.first_byte
+        _expect_response(line, outgoing.method, wait)
+        reply = AiohttpReply(connection, line, _write(line, outgoing, origin, close=connector.force_close))
+        try:
+            await reply.begin()
+        except BaseException as error:
+            reply.close()
+            if reused and not line.heard and isinstance(error, _DIED):
+                raise _Stale from error
+            if isinstance(error, client_exceptions.ClientError | HttpProcessingError | OSError):
+                raise _translated(error, wait) from error
+            raise
+        reply.idle(self._timeouts.idle)
+        return reply
+
+    def _origin(self, base: str) -> "_Origin":
+        if base not in self._origins:
+            self._origins[base] = _Origin.of(base)
+        return self._origins[base]
+
+    async def _connection(self, origin: "_Origin", connector: TCPConnector) -> Connection:
+        try:
+            return await connector.connect(origin.key, traces=[], timeout=self._connect)
+        except TimeoutError as error:
+            raise TimedOut(f"the upstream accepted no connection within {self._timeouts.connect:g} s") from error
+        except (client_exceptions.ClientError, OSError) as error:
+            raise Unreachable(f"the upstream cannot be reached ({_name(error)})") from error
+
+
+class _Origin(msgspec.Struct, frozen=True):
+    """What requests to one base share: the key of the pool, the path before theirs, the Host line."""
+
+    key: ClientRequest
+    path: bytes
+    host: bytes
+
+    @classmethod
+    def of(cls, base: str) -> "_Origin":
+        url = URL(base, encoded=True)
+        key = ClientRequest("GET", url, loop=asyncio.get_running_loop())
+        path = url.raw_path.rstrip("/")
+        return cls(key, path.encode(), f" HTTP/1.1\r\nhost: {url.host_port_subcomponent}\r\n".encode())
+
+
+class _Stale(Exception):
+    """A pooled connection was closed by the other side while it lay idle."""
+
+
+_DIED = (client_exceptions.ServerDisconnectedError, client_exceptions.ClientOSError, ConnectionError)
+
+
+def _expect_response(line: Line, method: str, wait: float) -> None:
+    line.set_response_params(
+        timer=TimerNoop(),
+        skip_payload=method == "HEAD",
+        read_until_eof=True,
+        auto_decompress=False,
+        read_timeout=wait,
+        read_bufsize=READ_BUFFER,
+        max_line_size=MAX_LINE,
+        max_field_size=MAX_FIELD,
+        max_headers=MAX_FIELDS,
+    )
+    line.start_timeout()
+
+
+def _write(line: Line, outgoing: Outgoing, origin: _Origin, *, close: bool) -> "asyncio.Task[None] | None":
+    """Write the request; a body that is still arriving is pumped by the task that is returned."""
+    parts = [outgoing.method.encode(), b" ", origin.path, outgoing.target, origin.host]
+    for name, value in outgoing.headers:
+        parts += (name, b": ", value, b"\r\n")
+    if close:
+        parts.append(b"connection: close\r\n")
+    body = outgoing.body
+    if isinstance(body, bytes):
+        parts += (b"content-length: %d\r\n\r\n" % len(body), body)
+    elif body is None:
+        parts.append(b"\r\n")
+    elif outgoing.length is not None:
+        parts.append(b"content-length: %d\r\n\r\n" % outgoing.length)
+    else:
+        parts.append(b"transfer-encoding: chunked\r\n\r\n")
+    if line.transport is not None:
+        line.transport.write(b"".join(parts))
+    if isinstance(body, bytes | None):
+        return None
+    return asyncio.get_running_loop().create_task(_pump(line, body, chunked=outgoing.length is None))
+
+
+async def _pump(line: Line, body: AsyncIterator[bytes], *, chunked: bool) -> None:
+    try:
+        async for piece in body:
+            if line.transport is None:
+                return
+            line.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
+            await line.drain()
+            line.start_timeout()
+    except BaseException:
+        if line.transport is not None:
+            line.transport.abort()  # half a request must not look like a whole one
+        raise
+    if chunked and line.transport is not None:
+        line.transport.write(b"0\r\n\r\n")
+
+
+def _translated(error: Exception, wait: float) -> UpstreamError:
+    if isinstance(error, TimeoutError):
+        return TimedOut(f"the upstream sent no response within {wait:g} s")
+    if isinstance(error, HttpProcessingError):
+        return Malformed("the upstream's response is not HTTP, or its headers are over the limit")
+    return Disconnected("the upstream closed the connection before it answered")
+
+
+def _name(error: BaseException) -> str:
+    return type(error).__name__

@@ -1,0 +1,58 @@
+"""A response on its way to the client: bytes through as they come, and nothing when nobody is left to read them."""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, cast
+
+from proxy.bodies import Receive
+from proxy.errors import BrokenOff
+from proxy.exchange import Exchange
+from proxy.headers import Header
+from proxy.sse import Tap
+from proxy.upstream import Reply
+
+UNBUFFERED = (b"x-accel-buffering", b"no")  # nginx in front of us would hold events back
+
+
+async def relay(reply: Reply, exchange: Exchange, headers: Sequence[Header], tap: Tap | None = None) -> bool:
+    """Each upstream read is sent at once. False when the upstream broke off: then the response is left incomplete,
+    which makes the server cut the client's connection as well, never a clean end."""
+    send = exchange.send
+    await exchange.start(reply.status, headers)
+    try:
+        while chunk := await reply.read():
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            if tap is not None:
+                tap.feed(chunk)
+    except BrokenOff:
+        return False
+    await send({"type": "http.response.body", "body": b""})
+    return True
+
+
+async def attended(work: Coroutine[Any, Any, None], receive: Receive, ready: asyncio.Event | None = None) -> bool:
+    """Do `work` while a task sits on `receive()` (once `ready` is set, where someone else reads the body first).
+
+    When the client leaves, `work` is cancelled wherever it waits, and False comes back. A bare ASGI app is not told
+    otherwise (FACTS 2). `work` must not wait for anything after its last send.
+    """
+    task = cast("asyncio.Task[Any]", asyncio.current_task())
+    watch = asyncio.get_running_loop().create_task(_departure(receive, ready, task))
+    try:
+        await work
+    except asyncio.CancelledError:
+        if not watch.done() or watch.cancelled():
+            raise  # the server is shutting down
+        task.uncancel()
+        return False
+    finally:
+        watch.cancel()
+    return True
+
+
+async def _departure(receive: Receive, ready: asyncio.Event | None, task: "asyncio.Task[Any]") -> None:
+    if ready is not None:
+        await ready.wait()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    task.cancel()

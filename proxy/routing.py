@@ -1,0 +1,85 @@
+"""Which upstream a request belongs to, and the target that it has there.
+
+The base URL comes from configuration alone; a request can choose a model, never a host (FACTS 7).
+"""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from urllib.parse import urlsplit
+
+import msgspec
+
+from proxy.errors import Refusal
+
+
+class Upstream(msgspec.Struct, frozen=True):
+    """`base` is an absolute URL with no trailing slash; `api_key`, when set, replaces the client's credentials."""
+
+    name: str  # host and port: what a metric label may show
+    base: str
+    api_key: str | None = None
+
+    @classmethod
+    def of(cls, url: str, api_key: str | None = None) -> "Upstream":
+        """Raises ValueError when `url` is no plain http or https base."""
+        parts = urlsplit(url.strip())
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"'{url}' is no http:// or https:// URL; give the base a client would be given")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ValueError("the URL carries a user, a query or a fragment; give the bare base, and keys by setting")
+        return cls(parts.netloc, f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", api_key)
+
+
+class Routes(msgspec.Struct, frozen=True):
+    """Patterns in the order of the configuration, the first that matches wins; then the default."""
+
+    patterns: tuple[tuple[str, Upstream], ...] = ()
+    default: Upstream | None = None
+
+    @classmethod
+    def of(cls, default: Upstream | None, by_model: Mapping[str, Upstream]) -> "Routes":
+        return cls(tuple(by_model.items()), default)
+
+    @property
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """Each once, the default first."""
+        listed = [self.default] if self.default else []
+        listed += [upstream for _, upstream in self.patterns]
+        return tuple(dict.fromkeys(listed))
+
+    def for_model(self, model: str) -> Upstream:
+        """Raises Refusal (404) when no pattern fits and there is no default."""
+        for pattern, upstream in self.patterns:
+            if fnmatchcase(model, pattern):
+                return upstream
+        if self.default is not None:
+            return self.default
+        raise Refusal(404, f"no upstream is configured for the model '{model}'", code="model_not_found", param="model")
+
+    def for_path(self) -> Upstream:
+        """Where a request goes that names no model. Raises Refusal (503) when nothing is configured."""
+        if self.upstreams:
+            return self.upstreams[0]
+        raise Refusal(503, "no upstream is configured; set EDGEWISE_UPSTREAM", kind="server_error", code="no_upstream")
+
+
+def rest_of(raw_path: bytes) -> bytes | None:
+    """`/REST` of `/v1/REST`, byte for byte; None for a path that is none of the upstream's.
+
+    Raises Refusal (400) for targets that could leave the base: dot segments, `@`, a backslash, a fragment.
+    """
+    slashes = len(raw_path) - len(raw_path.lstrip(b"/"))
+    path = raw_path[slashes - 1 :] if slashes else raw_path
+    if not path.startswith((b"/v1/", b"/chat/completions")):
+        return None
+    rest = path[3:] if path.startswith(b"/v1/") else path
+    if any(byte in rest for byte in b"@\\#") or any(byte <= 0x20 or byte == 0x7F for byte in rest) or _climbs(rest):
+        raise Refusal(400, "the request path holds '..', '@', '\\', '#' or a control byte, which are not forwarded")
+    return rest
+
+
+def _climbs(path: bytes) -> bool:
+    if b"." not in path and b"%" not in path:
+        return False
+    plain = path.lower().replace(b"%2e", b".").replace(b"%2f", b"/").replace(b"%5c", b"/")
+    return any(segment in (b".", b"..") for segment in plain.split(b"/"))

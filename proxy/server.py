@@ -1,0 +1,139 @@
+"""The socket side: uvicorn on uvloop and httptools, with the checks that ASGI can no longer make."""
+
+import logging
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import httptools
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from proxy.app import create_app
+from proxy.exchange import ASGIApp
+from proxy.settings import Settings
+
+MAX_TARGET = 16 * 1024  # bytes of the request target
+MAX_FIELDS = 256  # header fields; a browser sends 20, an SDK 25
+FORBIDDEN_IN_PATH = (b"@", b"\\", b"#")
+CUT = "ASGI callable returned without completing response."  # how `relay` breaks a connection; it logs its own reason
+
+Started = Callable[[str], None]
+
+
+class Protocol(HttpToolsProtocol):
+    """Refuses, in plain text, what uvicorn would hide from the app or accept without limit (FACTS 3 and 7)."""
+
+    max_header_bytes = 64 * 1024
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.fault: tuple[int, str] | None = None
+        self.header_bytes = 0
+        self.declined = False
+
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+        if len(self.url) > MAX_TARGET:
+            self._fail(414, f"The request target is longer than {MAX_TARGET} bytes.")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        self.header_bytes += len(name) + len(value) + 4
+        if self.header_bytes + len(self.url) > self.max_header_bytes or len(self.headers) >= MAX_FIELDS:
+            self._fail(431, f"The headers are over {self.max_header_bytes} bytes or {MAX_FIELDS} fields.")
+        if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
+            self._fail(400, "The only transfer coding that is understood is chunked.")
+        if name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        if not self.url.startswith(b"/") or any(byte <= 0x20 or byte >= 0x7F for byte in self.url):
+            self._fail(400, "The request target must be a path of printable ASCII.")
+        path = self.url.partition(b"?")[0]
+        if b"#" in self.url or any(mark in path for mark in FORBIDDEN_IN_PATH):
+            self._fail(400, "The request target holds '#', '@' or a backslash.")
+        self.declined = self.parser.should_upgrade() and self._get_upgrade() != b"websocket"
+        if not self.declined:
+            super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        if not self.declined:
+            super().on_message_complete()
+
+    def data_received(self, data: bytes) -> None:
+        self.fed = data
+        super().data_received(data)
+
+    def send_400_response(self, msg: str) -> None:
+        status, text = self.fault or (400, msg)
+        body = text.encode()
+        head = b"content-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n\r\n" % len(body)
+        self.transport.write(STATUS_LINE[status] + head + body)
+        self.transport.close()
+
+    def _fail(self, status: int, text: str) -> None:
+        self.fault = (status, text)
+        raise ValueError(text)  # httptools turns it into the parser error that ends the connection
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """An upgrade was offered. To a WebSocket the app answers 501; any other offer is declined by reading the
+        request again without it, because the parser drops the body behind it (Java's client offers h2c on every POST).
+        """
+        if not self.declined:
+            self.cycle.keep_alive = False  # the parser reads nothing more
+            return
+        upgrade = sys.exception()
+        rest = self.fed[upgrade.args[0] :] if isinstance(upgrade, httptools.HttpParserUpgrade) else b""
+        lines = [b"%b %b HTTP/1.1\r\n" % (self.parser.get_method(), self.url)]
+        lines += [b"%b: %b\r\n" % header for header in self.headers if header[0] != b"upgrade"]
+        self.parser = httptools.HttpRequestParser(self)
+        self.data_received(b"".join(lines) + b"\r\n" + rest)
+
+
+class Server(uvicorn.Server):
+    """Tells its address once it listens."""
+
+    def __init__(self, config: uvicorn.Config, started: Started | None) -> None:
+        super().__init__(config)
+        self._started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._started is not None and self.started:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            self._started(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+
+
+class _NotTheCut(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.msg != CUT
+
+
+def configure(settings: Settings, app: ASGIApp) -> uvicorn.Config:
+    protocol = type("LimitedProtocol", (Protocol,), {"max_header_bytes": settings.max_header_bytes})
+    options: dict[str, Any] = {
+        "host": settings.host,
+        "port": settings.port,
+        "loop": "uvloop",
+        "http": protocol,
+        "ws": "none",
+        "log_config": None,
+        "log_level": "warning",
+        "access_log": False,
+        "proxy_headers": False,
+        "server_header": False,
+        "date_header": False,
+        "timeout_keep_alive": settings.keep_alive_timeout,
+        "timeout_graceful_shutdown": settings.shutdown_timeout,
+    }
+    return uvicorn.Config(app, **options)
+
+
+def serve(settings: Settings, *, started: Started | None = None) -> None:
+    """Run until SIGINT or SIGTERM, then let running requests finish. `started` is told the URL once it listens."""
+    logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("uvicorn.error").addFilter(_NotTheCut())
+    Server(configure(settings, create_app(settings)), started).run()

@@ -1,0 +1,190 @@
+"""Settings, read once at start from the environment (`EDGEWISE_...`). README's table is generated from the fields.
+
+Times are seconds, sizes bytes.
+"""
+
+import ipaddress
+import json
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from proxy.access import Access
+from proxy.routing import Routes, Upstream
+from proxy.upstream import Timeouts
+
+PREFIX = "EDGEWISE_"
+
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class SettingsError(ValueError):
+    """A setting cannot be used. The message is one line: the setting, what is wrong with it, what to do."""
+
+
+class Settings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    upstream: str | None = Field(
+        None, description="Base URL of the upstream, as a client would be given it, ending in `/v1`."
+    )
+    upstreams: Annotated[dict[str, Any], NoDecode] = Field(
+        default_factory=dict,
+        description='Upstreams by model pattern, as JSON: `{"gpt-*": "https://…/v1", "qwen*": '
+        '{"url": "http://…/v1", "api_key": "…"}}`. The first match wins, `EDGEWISE_UPSTREAM` takes the rest.',
+    )
+    api_key: SecretStr | None = Field(
+        None, description="Key for the upstream. When set, it replaces every credential the client sends."
+    )
+    inbound_keys: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
+        (), description="Keys that callers must present, separated by commas. Required beside `EDGEWISE_API_KEY`."
+    )
+    allow_open: bool = Field(
+        False, description="Permit an open proxy: a bind beyond loopback, or an injected key, without inbound keys."
+    )
+    tenant_from: str = Field(
+        "authorization", description="Whose request it is: `authorization`, or `header:NAME` where keys rotate."
+    )
+    host: str = Field("127.0.0.1", description="Address to listen on. Beyond loopback, inbound keys are required.")
+    port: int = Field(8400, ge=0, le=65535, description="Port to listen on; 0 lets the system choose.")
+    window: Literal["auto"] | Annotated[int, Field(gt=0)] = Field(
+        "auto", description="Context window in tokens, or `auto`: known models, and what the upstream tells."
+    )
+    policy: str = Field("balanced", description="Name of a preset, or path of a policy file.")
+    mode: Literal["enforce", "observe"] = Field(
+        "enforce", description="`observe` counts, plans and reports beside untouched traffic."
+    )
+    report_headers: bool = Field(True, description="Add `Edgewise-Tokens` and `Edgewise-Budget` to responses.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What is logged, to stderr.")
+    max_body_bytes: int = Field(
+        64 * 1024 * 1024, gt=0, description="Largest chat request, in decoded bytes; beyond it 413."
+    )
+    max_header_bytes: int = Field(64 * 1024, gt=0, description="Request line and headers together; beyond it 431.")
+    max_connections: int = Field(0, ge=0, description="Upstream connections at once; 0 is no limit.")
+    connect_timeout: Seconds = Field(5.0, description="Until the upstream accepts a connection.")
+    first_byte_timeout: Seconds = Field(
+        600.0, description="Until a response begins; a client's own `x-stainless-timeout` goes before it."
+    )
+    idle_timeout: Seconds = Field(300.0, description="Between two reads of a response. A stream has no total limit.")
+    pool_idle_timeout: Seconds = Field(30.0, description="How long an unused upstream connection is kept.")
+    keep_alive_timeout: Annotated[int, Field(gt=0)] = Field(
+        75, description="How long an unused client connection is kept."
+    )
+    shutdown_timeout: Annotated[int, Field(gt=0)] = Field(
+        120, description="How long running requests may go on after SIGTERM before they are cut."
+    )
+
+    @classmethod
+    def load(cls, **overrides: Any) -> Self:
+        """From the environment; `overrides` by field name go before it. Raises SettingsError."""
+        try:
+            return cls(**{name: value for name, value in overrides.items() if value is not None})
+        except ValidationError as error:
+            raise SettingsError(_one_line(error)) from None
+
+    @field_validator("inbound_keys", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(key.strip() for key in value.split(",") if key.strip())
+        return value
+
+    @field_validator("upstreams", mode="before")
+    @classmethod
+    def _decode(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        try:
+            decoded = json.loads(value or "{}")
+        except ValueError as error:
+            raise ValueError(f"is not JSON ({error}); write an object of model pattern and URL") from None
+        if not isinstance(decoded, dict):
+            raise ValueError("is JSON, but no object; write an object of model pattern and URL")
+        return decoded
+
+    @field_validator("api_key", "inbound_keys")
+    @classmethod
+    def _printable(cls, value: Any) -> Any:
+        keys = value if isinstance(value, tuple) else (value,)
+        for key in keys:
+            text = key.get_secret_value() if key is not None else "-"
+            if not text or not text.isascii() or not text.isprintable() or " " in text:
+                raise ValueError("holds a key that is empty or not printable ASCII; copy the key again")
+        return value
+
+    @field_validator("tenant_from")
+    @classmethod
+    def _known_source(cls, value: str) -> str:
+        if value != "authorization" and not (value.startswith("header:") and value[7:].strip()):
+            raise ValueError(f"'{value}' is neither 'authorization' nor 'header:NAME'; name one of them")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        _ = self.routes
+        if self.inbound_keys or self.allow_open:
+            return self
+        if self.injects:
+            raise ValueError(
+                "EDGEWISE_INBOUND_KEYS: is empty while a key is injected, so whoever reaches the port could spend it; "
+                "set inbound keys, or EDGEWISE_ALLOW_OPEN=true"
+            )
+        if not self.is_loopback:
+            raise ValueError(
+                f"EDGEWISE_HOST: {self.host} is reachable from outside and no inbound key is set; bind 127.0.0.1, "
+                "set EDGEWISE_INBOUND_KEYS, or EDGEWISE_ALLOW_OPEN=true"
+            )
+        return self
+
+    @property
+    def is_loopback(self) -> bool:
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def injects(self) -> bool:
+        return any(upstream.api_key is not None for upstream in self.routes.upstreams)
+
+    @property
+    def routes(self) -> Routes:
+        key = self.api_key.get_secret_value() if self.api_key else None
+        default = _upstream("EDGEWISE_UPSTREAM", self.upstream, key) if self.upstream else None
+        by_model = {
+            pattern: _upstream(f"EDGEWISE_UPSTREAMS['{pattern}']", value, key)
+            for pattern, value in self.upstreams.items()
+        }
+        return Routes.of(default, by_model)
+
+    @property
+    def access(self) -> Access:
+        header = self.tenant_from.partition(":")[2].strip().lower().encode() or None
+        return Access(tuple(key.get_secret_value().encode() for key in self.inbound_keys), header)
+
+    @property
+    def timeouts(self) -> Timeouts:
+        return Timeouts(self.connect_timeout, self.first_byte_timeout, self.idle_timeout, self.pool_idle_timeout)
+
+
+def _upstream(place: str, value: Any, key: str | None) -> Upstream:
+    if isinstance(value, dict):
+        unknown = set(value) - {"url", "api_key"}
+        if unknown or not isinstance(value.get("url"), str):
+            raise ValueError(f"{place}: takes 'url' and 'api_key'; got {', '.join(map(repr, value)) or 'nothing'}")
+        value, key = value["url"], value.get("api_key", key)
+    if not isinstance(value, str):
+        raise ValueError(f'{place}: is neither a URL nor an object; write "https://HOST/v1"')
+    try:
+        return Upstream.of(value, key)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
+
+
+def _one_line(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    message = first["msg"].removeprefix("Value error, ")
+    if message.startswith(PREFIX) or not first["loc"]:
+        return message
+    return f"{PREFIX}{str(first['loc'][0]).upper()}: {message}"

@@ -1,0 +1,39 @@
+"""What requests share for the life of the process."""
+
+from dataclasses import dataclass, field
+
+from prometheus_client import GC_COLLECTOR, CollectorRegistry, Counter, PlatformCollector, ProcessCollector
+
+from proxy.access import Access
+from proxy.planner import Planner
+from proxy.retry import Patience
+from proxy.routing import Routes
+from proxy.settings import Settings
+from proxy.upstream import Transport
+
+
+@dataclass(frozen=True)
+class State:
+    """`registry` holds every metric of this app; `planner_failures` counts what failed open."""
+
+    settings: Settings
+    transport: Transport
+    planner: Planner
+    registry: CollectorRegistry
+    planner_failures: Counter
+    routes: Routes
+    access: Access
+    patience: Patience = field(default_factory=Patience)
+
+    @classmethod
+    def of(cls, settings: Settings, transport: Transport, planner: Planner) -> "State":
+        registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        PlatformCollector(registry=registry)
+        registry.register(GC_COLLECTOR)
+        failures = Counter(
+            "edgewise_planner_failures",
+            "Requests whose planning broke and that were forwarded as received.",
+            registry=registry,
+        )
+        return cls(settings, transport, planner, registry, failures, settings.routes, settings.access)
