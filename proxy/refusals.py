@@ -87,7 +87,7 @@ class _Polite:
     def __init__(self, request: ChatRequest, refusal: Refusal, request_id: str, created: int) -> None:
         self.head = {"id": f"chatcmpl-{request_id}", "created": created, "model": request.model}
         self.choices = min(request.number("n") or 1, MOST_CHOICES)
-        self.wants_usage = _wants_usage(request)
+        self.wants_usage = wants_usage(request)
         split = f" It could be worked on in {len(refusal.units)} parts." if refusal.units else ""
         self.text = (
             f"This request is too long for me to answer: it needs at least {refusal.floor} tokens, and {refusal.limit} "
@@ -125,7 +125,8 @@ def _delta(index: int, delta: dict[str, str], finish: str | None = None) -> dict
     return {"index": index, "delta": delta, "logprobs": None, "finish_reason": finish}
 
 
-def _wants_usage(request: ChatRequest) -> bool:
+def wants_usage(request: ChatRequest) -> bool:
+    """Whether a stream is to end with a chunk that tells the usage."""
     raw = request.object.get("stream_options")
     try:
         options = loads(raw) if raw else None

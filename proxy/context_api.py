@@ -1,0 +1,135 @@
+"""The context API: what a request costs, what would be done with it, and what was done with the last ones.
+
+Every path wants the caller's own credential and shows that caller's requests alone (DESIGN 8).
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+import msgspec
+from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ExceptionHandler
+
+from policies.plan import Plan
+from policies.request import BadRequest, ChatRequest
+from proxy import bodies
+from proxy.access import Access
+from proxy.context_models import Counted, Error, PastRequest, Planned, Requests
+from proxy.errors import Refusal, error_body, refusal_of
+from proxy.headers import CREDENTIALS
+from proxy.history import History
+from proxy.objects import count_object, plan_object, record_object
+from proxy.observe import facts
+
+PlanIt = Callable[[ChatRequest, int | None], Awaitable[Plan]]
+"""A request and the window to plan for in tokens (None: that of its model) → its plan; nothing is forwarded."""
+
+MOST_LISTED = 100
+
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "A chat completion request, as it would be sent to /v1/chat/completions.",
+        "content": {
+            "application/json": {
+                "schema": {"type": "object", "required": ["messages"], "additionalProperties": True},
+                "example": {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]},
+            }
+        },
+    }
+}
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the API needs of the proxy. `anonymous`: a caller without a credential is one too (on loopback, where local
+    models want none); `max_body_bytes` bounds decoded bodies."""
+
+    access: Access
+    history: History
+    plan: PlanIt
+    count: Callable[[ChatRequest], Awaitable[Plan]]
+    anonymous: bool
+    max_body_bytes: int
+
+    def tenant(self, request: Request) -> str:
+        """Raises Refusal (401)."""
+        headers = request.headers.raw
+        self.access.check(headers)
+        known = CREDENTIALS | {b"edgewise-key", self.access.tenant_header or b"authorization"}
+        if not self.anonymous and not any(name in known and value for name, value in headers):
+            raise Refusal(401, "/context wants the credential that your requests carry", code="invalid_api_key")
+        return self.access.tenant(headers)
+
+    async def chat_request(self, request: Request) -> ChatRequest:
+        """Raises Refusal."""
+        body = await bodies.read(request.receive, request.headers.raw, self.max_body_bytes)
+        try:
+            return ChatRequest.parse(body)
+        except BadRequest as error:
+            raise refusal_of(error) from None
+
+
+def install(api: FastAPI, context: Context) -> None:
+    """Add the paths under /context, and OpenAI's error shape for whatever FastAPI itself refuses."""
+    api.include_router(routes(context))
+    api.add_exception_handler(RequestValidationError, cast("ExceptionHandler", _invalid))
+    api.add_exception_handler(HTTPException, cast("ExceptionHandler", _http))
+
+
+def routes(context: Context) -> APIRouter:
+    refused: dict[int | str, dict[str, Any]] = {code: {"model": Error} for code in (400, 401)}
+    router = APIRouter(prefix="/context", tags=["context"], responses=refused)
+    Tenant = Annotated[str, Depends(context.tenant)]
+
+    @router.post("/plan", response_model=Planned, openapi_extra=_BODY)
+    async def plan(request: Request, _: Tenant, window: Annotated[int | None, Query(gt=0)] = None) -> Response:
+        """What would be done with a chat request, span by span, before and after. Nothing is forwarded.
+
+        `window` (tokens) goes before what is known of the model. `request` is what would be forwarded; where the
+        request cannot fit, `error` is what would be answered.
+        """
+        received = await context.chat_request(request)
+        return _json(plan_object(received, await context.plan(received, window)))
+
+    @router.post("/count", response_model=Counted, openapi_extra=_BODY)
+    async def count(request: Request, _: Tenant) -> Response:
+        """What a chat request costs, by bucket and by span, in tokens of its model."""
+        received = await context.chat_request(request)
+        return _json(count_object(await context.count(received)))
+
+    @router.get("/requests", response_model=Requests)
+    async def requests(tenant: Tenant, limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 20) -> Response:
+        """The caller's last requests, the newest first, without their spans."""
+        told = [facts(record) for record in context.history.latest(tenant, limit)]
+        return _json(msgspec.json.encode({"requests": told}))
+
+    @router.get("/requests/{id}", response_model=PastRequest, responses={404: {"model": Error}})
+    async def one(id: str, tenant: Tenant) -> Response:
+        """One of the caller's last requests by its `Edgewise-Request-Id`: every span before and after, and why."""
+        record = context.history.get(tenant, id)
+        if record is None:
+            raise Refusal(404, "no such request of this caller is remembered; only the last ones are", code="not_found")
+        return _json(record_object(record))
+
+    return router
+
+
+def _json(body: bytes) -> Response:
+    return Response(body, media_type="application/json")
+
+
+async def _invalid(_: Request, error: RequestValidationError) -> Response:
+    first = error.errors()[0]
+    name = str(first["loc"][-1])
+    return Response(
+        error_body(f"'{name}': {first['msg']}", "invalid_request_error", param=name), 400, media_type="application/json"
+    )
+
+
+async def _http(_: Request, error: HTTPException) -> Response:
+    body = error_body(f"{error.detail}; the paths of this API are listed under /docs", "invalid_request_error")
+    return Response(body, error.status_code, error.headers, media_type="application/json")

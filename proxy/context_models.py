@@ -1,0 +1,129 @@
+"""Shapes of the context API, for its documentation: what `objects` writes has these members."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+LevelName = Literal["unknown", "none", "tool_results", "history", "emergency"]
+ByBucket = dict[str, int]
+
+
+class Shape(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Span(Shape):
+    """One message or tool."""
+
+    id: str = Field(description="`m12` for messages[12], `t3` for tools[3], `n0` for a message that Edgewise added.")
+    bucket: str = Field(description="Who pays for it.")
+    tier: str = Field(description="L0 (never touched) to L3 (compressible).")
+    evict: str
+    role: str
+    name: str
+    turn: int = Field(description="Counts user messages; -1 where it does not apply.")
+    round: int = Field(description="Counts assistant messages with what answers them; -1 where it does not apply.")
+    tokens: int = Field(description="As received.")
+    received: int
+    sent: int = Field(description="0: it was removed.")
+    what: str = Field(description="What was done to it, empty for nothing.")
+
+
+class Decision(Shape):
+    """An edit that a step proposed, and what became of it."""
+
+    step: str
+    action: Literal["rewrite", "elide", "drop", "inject", "repair"]
+    outcome: Literal["applied", "undone", "refused"]
+    spans: list[str]
+    before: int = Field(description="Tokens of the spans it touched.")
+    after: int
+    because: str
+    level: LevelName
+
+
+class Counted(Shape):
+    """What a request costs, in tokens of its model."""
+
+    total: int
+    limit: int | None = Field(description="What a prompt may cost; null where the window is not known.")
+    window: int | None
+    reserve: int = Field(description="Kept for the answer.")
+    exact: bool = Field(description="False: a part of it is an estimate.")
+    counter: str = Field(description="Whose rules were used.")
+    buckets: ByBucket = Field(description="Adds up to `total`.")
+    spans: list[Span]
+
+
+class Planned(Counted):
+    """What would be done with a request."""
+
+    level: LevelName
+    policy: str
+    received_total: int
+    received: ByBucket
+    sent_total: int
+    sent: ByBucket
+    edited: bool
+    decisions: list[Decision]
+    failed_steps: list[str]
+    request: dict[str, Any] | None = Field(None, description="What would be forwarded.")
+    error: dict[str, Any] | None = Field(None, description="What would be answered where it cannot fit.")
+
+
+class Summary(Shape):
+    """A past request in a few lines."""
+
+    id: str
+    time: str
+    model: str
+    upstream: str
+    policy: str
+    mode: Literal["observe", "enforce"]
+    outcome: Literal["observed", "refused", "edited", "untouched"]
+    level: LevelName
+    window: int | None
+    limit: int | None
+    counter: str
+    exact: bool
+    received: int
+    sent: int
+    buckets: dict[str, ByBucket] = Field(description="By stage.")
+    done: dict[str, int] = Field(description="Edits that stand, by kind.")
+    planned: int | None = Field(None, description="What enforcing would have sent, where it was only observed.")
+    floor: int | None = Field(None, description="The least that a refused request needs.")
+    failed_steps: list[str] = []
+    session: str | None = None
+
+
+class Requests(Shape):
+    requests: list[Summary]
+
+
+class Refused(Shape):
+    floor: int
+    reason: str
+    units: list[dict[str, Any]]
+
+
+class PastRequest(Summary):
+    """A past request, span by span."""
+
+    stream: bool
+    reserve: int
+    spans: list[Span]
+    decisions: list[Decision]
+    refusal: Refused | None
+
+
+class ErrorObject(BaseModel):
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class Error(Shape):
+    """OpenAI's error shape."""
+
+    error: ErrorObject
