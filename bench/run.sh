@@ -6,3 +6,4 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=.venv/bin/python
 
 "$python" bench/size.py
+"$python" bench/fit.py
