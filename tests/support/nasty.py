@@ -12,8 +12,6 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-GIANT_TOKENS = 540_000
-
 WORDS: Mapping[str, str] = {
     "latin": "the report of station seven shows a pressure drop near valve after restart because nobody checked it",
     "accents": "déjà façade naïve Übergröße smørrebrød žluťoučký kůň año señal çığır łódź",
@@ -111,7 +109,7 @@ def result(rng: random.Random, characters: int) -> str:
 
 @functools.cache
 def _giants() -> Sequence[str]:
-    """Results of about `GIANT_TOKENS` tokens, two of them of a pathological shape."""
+    """Results of 540,000 tokens and more, and two of a shape that tokenizers choke on: one run of a character."""
     rng = random.Random("giants")
     rows = "[" + ",".join(_rows()) + "]"
     return [
