@@ -117,5 +117,6 @@ def load(name: str) -> Ranks:
             encoding = tiktoken.Encoding(
                 name, pat_str=source.pattern, mergeable_ranks=ranks, special_tokens=source.special
             )
+            ranks.clear()  # the encoder has its own copy; this one, which only decoding needs, is 22 MB of o200k_base
             _loaded[name] = Ranks(encoding)
         return _loaded[name]

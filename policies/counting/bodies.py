@@ -1,5 +1,8 @@
 """The content of one message: its text in one piece, and what its images, sounds and files cost."""
 
+import contextlib
+import string
+
 import msgspec
 
 from policies.counting import COUNTED_CHARS
@@ -11,6 +14,7 @@ from policies.request import Item
 FILE_BYTES = 40  # bytes of a document a token: a page of a PDF is billed as its text and a picture
 AUDIO_BYTES = 1_000  # bytes of sound a token: 10 to 15 tokens a second of compressed speech
 FLAT = {"audio": 20, "file": 200}  # on top
+ENDINGS = (string.punctuation + string.whitespace).replace("'", "")  # an apostrophe may belong to the letters
 SPOKEN = ("text", "refusal", "other")
 
 
@@ -24,10 +28,10 @@ class Body(msgspec.Struct, frozen=True):
 
 def opened(item: Item) -> Message:
     """The message; bytes that are no JSON object are one text."""
-    try:
-        return Message.of(item.raw)
-    except (NotJSON, AttributeError):
-        return Message("", "text", (Part("text", item.raw.decode("utf-8", "replace")),))
+    if item.raw[:1] == b"{":
+        with contextlib.suppress(NotJSON):
+            return Message.of(item.raw)
+    return Message("", "text", (Part("text", item.raw.decode("utf-8", "replace")),))
 
 
 def body(item: Item, message: Message, images: Images, *, reasoning: bool = False) -> Body:
@@ -42,6 +46,12 @@ def body(item: Item, message: Message, images: Images, *, reasoning: bool = Fals
         tokens, measured = _image(part, images) if part.kind == "image" else (FLAT[part.kind], False)
         media, exact = media + tokens, exact and measured
     return Body(text, media + _bulk(item, message, text), exact)
+
+
+def ending(text: str) -> str:
+    """What stands behind the last letter or digit: encodings merge nothing across that place. All of it if unsure."""
+    head = text.rstrip(ENDINGS)
+    return text[len(head) :] if head and head[-1].isalnum() else text
 
 
 def _image(part: Part, images: Images) -> tuple[int, bool]:

@@ -12,6 +12,7 @@ UNSEEN = frozenset(
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minProperties", "maxProperties"),
     ]
 )
+MAX_DEPTH = 100  # below it a schema is shown as it is
 NAMED = frozenset(["properties", "$defs", "definitions", "patternProperties"])  # their keys are names, not keywords
 
 
@@ -41,13 +42,15 @@ def name(schema: Mapping[str, Any]) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _shown(value: Any, *, keywords: bool) -> Any:
+def _shown(value: Any, depth: int = 0, *, keywords: bool) -> Any:
+    if depth > MAX_DEPTH:
+        return value
     if isinstance(value, list):
-        return [_shown(one, keywords=True) for one in value]
+        return [_shown(one, depth + 1, keywords=True) for one in value]
     if not isinstance(value, Mapping):
         return value
     return {
-        key: _shown(inner, keywords=not (keywords and key in NAMED))
+        key: _shown(inner, depth + 1, keywords=not (keywords and key in NAMED))
         for key, inner in value.items()
         if not (keywords and key in UNSEEN)
     }

@@ -45,7 +45,7 @@ class Patches(msgspec.Struct, frozen=True):
     factor: float
 
     def tokens(self, width: int, height: int, *, low: bool) -> int:  # noqa: ARG002  # patches know no low detail
-        """Tokens of one image."""
+        """Tokens of one image; the product is rounded up as floating point has it, which is what was billed."""
         patches = math.ceil(width / 32) * math.ceil(height / 32)
         return math.ceil(min(patches, 1536) * self.factor) + 1
 

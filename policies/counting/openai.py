@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from policies.counting import Bill, Encoding
-from policies.counting.bodies import body, opened
+from policies.counting.bodies import body, ending, opened
 from policies.counting.families import Family
 from policies.counting.formats import name, schema_of, section
 from policies.counting.memo import Memo
@@ -89,8 +89,14 @@ class OpenAICounter:
             tokens += family.assistant if message.role == "assistant" else 0
         for call in message.calls:
             tokens += count(f"functions.{call.name}") + count(arguments(call)) + family.call - family.call // 2
-        newline = count(content.text + "\n") - spoken if message.role in SYSTEM else 0
-        return Facts.of(message, tokens, exact=content.exact, newline=newline)
+        newline = self._newline(content.text) if message.role in SYSTEM else 0
+        exact = content.exact and not any(call.custom for call in message.calls)
+        return Facts.of(message, tokens, exact=exact, newline=newline)
+
+    def _newline(self, text: str) -> int:
+        """What one more newline at the end costs; only the end is counted for it."""
+        end = ending(text)
+        return self._encoding.count(end + "\n") - self._encoding.count(end)
 
     def _author(self, message: Message) -> int:
         """A name that only repeats the role costs one token less."""
