@@ -33,12 +33,14 @@ class Budget(msgspec.Struct, frozen=True):
         return None if self.window is None else max(0, self.window - self.reserve - self.margin)
 
     @classmethod
-    def of(cls, window: int | None, output: int | None, margin: Margin) -> "Budget":
-        """`output` is the request's own maximum for the answer, None when it names none."""
+    def of(cls, window: int | None, output: int | None, margin: Margin, beside: int = 0) -> "Budget":
+        """`output` is the request's own maximum for the answer, None when it names none; `beside` is how much of an
+        answer does not come out of the window (models that bound prompt and answer apart)."""
         if window is None:
             return cls(None)
         unstated = min(RESERVE, window // RESERVE_SHARE_UNSTATED)
         reserve = min(output, window // RESERVE_SHARE_STATED) if output else unstated
+        reserve = max(0, reserve - beside)
         inside = max(0, window - reserve - margin.constant)
         return cls(window, reserve, window - reserve - int(inside / (1 + margin.share)))
 

@@ -1,6 +1,6 @@
 """The draft: a prompt while it is being edited. Steps read it; only the pipeline changes it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -37,8 +37,11 @@ class Draft:
         self.overhead = bill.overhead
         self.exact = bill.exact
         self._order = [span.id for span in spans]
-        self._live = {span.id: span for span in spans}
+        self._received = {span.id: span for span in spans}
+        self._live = dict(self._received)
         self._total = bill.total
+        self._opened: dict[bytes, Message] = {}
+        self._measured: dict[str, int] = {}
 
     # -- what steps read
 
@@ -65,12 +68,20 @@ class Draft:
         """Tokens over the level's target; zero or less: enough was done."""
         return self.total - self.target
 
-    @property
-    def measure(self) -> Callable[[str], int]:
-        return self.counter.text
+    def measure(self, text: str) -> int:
+        """Tokens of a bare text; the same text is counted once."""
+        if (known := self._measured.get(text)) is not None:
+            return known
+        return self._measured.setdefault(text, self.counter.text(text))
 
     def message(self, span: Span) -> Message:
-        return Message.of(span.item.raw)
+        """The span's message, opened once."""
+        key = span.item.key
+        return self._opened.get(key) or self._opened.setdefault(key, Message.of(span.item.raw))
+
+    def original(self, span: Span) -> str:
+        """The text of the message as it was received, whatever was made of it since."""
+        return self.message(self._received.get(span.id, span)).text
 
     def facts(self, span: Span) -> Facts:
         return self.counter.facts(span.item)

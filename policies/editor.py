@@ -49,6 +49,11 @@ class Editor:
         """Whether an edit of a step stands: repairs and injections are no reason to touch a prompt."""
         return any(self._stands(entry) for entry in self._entries)
 
+    def dropped(self) -> list[Span]:
+        """Messages that edits removed and that are still gone, in the order they went."""
+        gone = [span for entry in self._entries if entry.after is None for span in entry.before]
+        return [span for span in gone if span.kind == "message" and self.draft.get(span.id) is None]
+
     def snapshot(self) -> Snapshot:
         return self.draft.snapshot(), list(self.decisions), list(self._entries)
 
@@ -89,7 +94,8 @@ class Editor:
         if after >= before:
             self._log(step, action, "undone", (span.id,), (before, after), "would not save tokens")
             return
-        changed = msgspec.structs.replace(span, item=item, tokens=max(0, span.tokens - (before - after)))
+        tokens = max(0, span.tokens - (before - after))
+        changed = msgspec.structs.replace(span, item=item, tokens=tokens, elided=action is Action.ELIDE)
         self._entries.append(Entry(len(self.decisions), (span,), changed))
         self.draft.put(changed)
         self._log(step, action, "applied", (span.id,), (before, after), edit.because)

@@ -9,7 +9,7 @@ from policies.plan import ORDER, Level
 from policies.policy import Policy
 from policies.step import Step
 
-ENOUGH = 0.6  # of the limit: a prompt that had to be cut is not cut further than this where its spans allow it
+ENOUGH = 0.63  # of the limit: a prompt that had to be cut is not cut further than this where its spans allow it
 CEILING = 0.95  # of the limit: how far edits that were not needed may be taken back
 
 

@@ -59,6 +59,7 @@ class Span(msgspec.Struct, frozen=True):
     round: int = -1
     priority: int = 0  # higher is kept longer among equals
     merged: tuple[tuple[Bucket, int], ...] = ()
+    elided: bool = False  # a stub stands for it
 
     @property
     def kind(self) -> Literal["message", "tool"]:

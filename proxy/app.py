@@ -39,7 +39,9 @@ class Application:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self._api: ASGIApp = build_api(state)
+        api = build_api(state)
+        state.planner.install(api, state.access, state.registry)
+        self._api: ASGIApp = api
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from policies.request import ChatRequest
 from proxy import bodies, retry
-from proxy.errors import JSON, BrokenOff, Disconnected
+from proxy.errors import BrokenOff, Disconnected
 from proxy.exchange import Exchange
 from proxy.headers import KEPT_FROM_CHAT_UPSTREAM, Header, find, to_client, to_upstream
 from proxy.pages import is_page, wrapped
@@ -40,8 +40,8 @@ async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: C
     status, usage = CLIENT_LEFT, None
     try:
         if outcome.refusal is not None:
-            status, body = outcome.refusal
-            await exchange.answer(status, [JSON, *outcome.headers], body)
+            status = outcome.refusal.status
+            await exchange.answer(status, [*outcome.refusal.headers, *outcome.headers], outcome.refusal.body)
         else:
             status, usage = await _forward(state, exchange, outcome, call, rest)
     finally:

@@ -4,9 +4,13 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 
 from policies.request import ChatRequest
+from proxy.access import Access
 from proxy.headers import Header, find
+from proxy.refusals import Answer
 from proxy.routing import Upstream
 
 
@@ -25,16 +29,20 @@ class Call(msgspec.Struct, frozen=True):
 
 class Outcome(msgspec.Struct, frozen=True):
     """What planning came to. `body` is the received bytes object itself when nothing was edited; `headers` are added to
-    the response; a `refusal` (status, JSON body) is answered instead of forwarding."""
+    the response; a `refusal` is answered instead of forwarding."""
 
     body: bytes
     headers: Sequence[Header] = ()
-    refusal: tuple[int, bytes] | None = None
+    refusal: Answer | None = None
     note: object = None  # the planner's own, handed back in `finished`
 
 
 class Planner(Protocol):
     """Shapes requests. What it raises in `plan` or `finished` is counted, and the received bytes go out."""
+
+    def install(self, api: FastAPI, access: Access, registry: CollectorRegistry) -> None:
+        """Called once, before `open`: add paths of its own to the API, and its metrics to those that are shown."""
+        ...
 
     async def open(self) -> None:
         """Called once before the first request, on the event loop."""
@@ -56,6 +64,9 @@ class Planner(Protocol):
 
 class Untouched:
     """Forwards every request as it came."""
+
+    def install(self, api: FastAPI, access: Access, registry: CollectorRegistry) -> None:
+        return None
 
     async def open(self) -> None:
         return None

@@ -12,6 +12,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from proxy.app import create_app
 from proxy.exchange import ASGIApp
+from proxy.planning import planner_of
 from proxy.settings import Settings
 
 MAX_TARGET = 16 * 1024  # bytes of the request target
@@ -136,4 +137,4 @@ def serve(settings: Settings, *, started: Started | None = None) -> None:
     """Run until SIGINT or SIGTERM, then let running requests finish. `started` is told the URL once it listens."""
     logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("uvicorn.error").addFilter(_NotTheCut())
-    Server(configure(settings, create_app(settings)), started).run()
+    Server(configure(settings, create_app(settings, planner=planner_of(settings))), started).run()

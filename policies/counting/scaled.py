@@ -39,5 +39,3 @@ class Scaled:
 
     def new_bytes(self, prompt: Prompt) -> int:
         return self.base.new_bytes(prompt)
-
-

@@ -20,11 +20,12 @@ class Clip:
     name: str = "clip"
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
-        keep = threshold(draft, self.over_tokens, self.over_share)
-        for span in results(draft, over=keep):
+        large = threshold(draft, self.over_tokens, self.over_share)
+        for span in results(draft, over=large):
             if draft.excess <= 0:
                 return
-            text = draft.message(span).text
+            keep = max(large, span.tokens - draft.excess)
+            text = draft.original(span)
             if draft.facts(span).media or text.lstrip()[:1] in ("{", "["):
                 continue
             clipped = clip(text, keep_tokens=keep, measure=draft.measure)

@@ -11,6 +11,7 @@ from policies.spans import Span
 from policies.steps.results import older
 from policies.stubs import stub
 
+STUB_LEAST = 40  # tokens: what is smaller than any stub
 STUB_TOKENS = 260  # a digest of 200 tokens and the words around it: what is smaller is not worth a stub of its own
 
 
@@ -29,7 +30,7 @@ class ElideResults:
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         for keep in self.keep_rounds:
-            candidates = older(draft, keep)
+            candidates = [span for span in older(draft, keep) if not span.elided and span.tokens > STUB_LEAST]
             large = [span for span in candidates if span.tokens >= self.first_tokens]
             small = [span for span in candidates if span.tokens < self.first_tokens]
             for span in [*large, *small]:
@@ -39,11 +40,10 @@ class ElideResults:
 
     def _edit(self, draft: Draft, span: Span) -> Edit:
         """A stub, or, when a stub would free far more than is needed, the result said shorter."""
-        text = draft.message(span).text
+        text = draft.original(span)
         keep = span.tokens - draft.excess
         if keep > 2 * STUB_TOKENS and not draft.facts(span).media:
             short = shrink(text, span.name, keep, draft.measure)
             return Rewrite(span.id, with_text(span.item.raw, short), "an older result, said shorter")
-        tokens = draft.facts(span).tokens
-        said = stub(span.name, text, tokens, cap=self.digest_tokens, measure=draft.measure)
+        said = stub(span.name, text, draft.measure(text), cap=self.digest_tokens, measure=draft.measure)
         return Elide(span.id, with_text(span.item.raw, said), "an older result")

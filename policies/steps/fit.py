@@ -35,7 +35,7 @@ class Fit:
     def _edit(self, draft: Draft, span: Span, line: int) -> Edit:
         frame = draft.facts(span).tokens - draft.measure(draft.message(span).text)
         keep = max(RESULT_FLOOR // 2, line - max(0, frame))
-        short = shrink(draft.message(span).text, span.name, keep, draft.measure)
+        short = shrink(draft.original(span), span.name, keep, draft.measure)
         return Rewrite(span.id, with_text(span.item.raw, short), f"said in about {line} tokens so that the prompt fits")
 
 

@@ -20,12 +20,13 @@ class FoldJson:
     name: str = "fold-json"
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
-        keep = threshold(draft, self.over_tokens, self.over_share)
-        for span in results(draft, over=keep):
+        large = threshold(draft, self.over_tokens, self.over_share)
+        for span in results(draft, over=large):
             if draft.excess <= 0:
                 return
+            keep = max(large, span.tokens - draft.excess)
             if draft.facts(span).media:
                 continue
-            folded = fold_json(draft.message(span).text, keep_tokens=keep, measure=draft.measure)
+            folded = fold_json(draft.original(span), keep_tokens=keep, measure=draft.measure)
             if folded is not None:
                 yield Rewrite(span.id, with_text(span.item.raw, folded.text), f"JSON of {span.tokens} tokens folded")

@@ -1,0 +1,77 @@
+"""Planning without a loop: counter, budget and policy for a request. The data plane and the CLI both drive it."""
+
+from dataclasses import replace
+
+import msgspec
+
+from policies.budget import Budget
+from policies.counting import Counter
+from policies.counting.margins import margin_of
+from policies.counting.models import Counters
+from policies.counting.windows import Window, window_of
+from policies.pipeline import Planning, plan, solve
+from policies.plan import Plan
+from policies.policy import Policy
+from policies.request import ChatRequest
+from policies.steps.emergency import Emergency
+from policies.steps.fit import Fit
+from proxy import ranks
+from proxy.discovery import shipped_table
+from proxy.settings import Settings
+
+ASKED_FOR = ("max_completion_tokens", "max_tokens")  # what a request may cap its answer with, the current name first
+LAST_STEPS = (Emergency(), Fit())
+
+
+class Engine:
+    """One policy, and a counter for each set of token rules."""
+
+    def __init__(self, settings: Settings, policy: Policy) -> None:
+        self.policy = policy
+        self.overrides = {} if settings.window == "auto" else {"*": settings.window}
+        self.table = shipped_table()
+        self._counters = Counters(ranks.load)
+
+    def counter(self, model: str) -> Counter:
+        """The counter of a model; the first one of an encoding loads its ranks (0.3 s)."""
+        return self._counters.of(model)
+
+    def planning(self, request: ChatRequest, window: Window | None, *, ask_server: bool) -> Planning:
+        """The plan as a generator of needs (see `policies.pipeline`); nothing is counted before it is asked."""
+        return (yield from self._planning(self.policy, request, window, ask_server=ask_server))
+
+    def plan_sync(self, request: ChatRequest, window: int | None) -> Plan:
+        """The plan by our own count, at once; `window` in tokens, None: what is known of the request's model."""
+        return solve(self.planning(request, self._window(request, window), ask_server=False), lambda _need: None)
+
+    def count(self, request: ChatRequest, window: int | None) -> Plan:
+        """The plan of no steps: what the request costs as it is."""
+        policy = replace(self.policy, steps=())
+        return solve(
+            self._planning(policy, request, self._window(request, window), ask_server=False), lambda _need: None
+        )
+
+    def count(self, request: ChatRequest, window: Window | None) -> Plan:
+        """What was received, and the budget it has; nothing is edited, whatever its size."""
+        bare = replace(self.policy, steps=(), window=None)
+        made = solve(self._planning(bare, request, None, ask_server=False), lambda _need: None)
+        return msgspec.structs.replace(made, budget=self._budget(self.policy, request, window))
+
+    def last_resort(self, request: ChatRequest, window: Window | None) -> Plan:
+        """The plan of the last steps alone, for when planning broke (DESIGN 1.7)."""
+        policy = replace(self.policy, steps=LAST_STEPS)
+        return solve(self._planning(policy, request, window, ask_server=False), lambda _need: None)
+
+    def _window(self, request: ChatRequest, tokens: int | None) -> Window | None:
+        return Window(tokens, "given") if tokens else window_of(request.model, self.overrides, self.table)
+
+    def _planning(self, policy: Policy, request: ChatRequest, window: Window | None, *, ask_server: bool) -> Planning:
+        budget = self._budget(policy, request, window)
+        return plan(request, policy, self.counter(request.model), budget, ask_server=ask_server)
+
+    def _budget(self, policy: Policy, request: ChatRequest, window: Window | None) -> Budget:
+        counter = self.counter(request.model)
+        margin = margin_of(counter.bill(request.prompt), counter)
+        tokens, beside = (window.tokens, window.beside) if window else (None, 0)
+        output = policy.output_reserve or request.number(*ASKED_FOR)
+        return Budget.of(policy.window or tokens, output, margin, beside)

@@ -1,0 +1,203 @@
+"""The planner inside the proxy: window, counter and budget for each request, threads where counting is work, and what
+is told of it afterwards."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx2
+import msgspec
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
+
+from policies.counting.windows import Window
+from policies.pipeline import Planning as Steps
+from policies.pipeline import ServerCount as Asking
+from policies.plan import Plan
+from policies.request import ChatRequest
+from proxy.access import Access
+from proxy.context_api import Context, install
+from proxy.discovery import Discovery, Windows
+from proxy.engine import Engine
+from proxy.headers import Header
+from proxy.history import History
+from proxy.metrics import Metrics
+from proxy.observe import About, Ending, Record, headers, log_request
+from proxy.planner import Call, Outcome
+from proxy.policyfile import load
+from proxy.refusals import answer
+from proxy.routing import Upstream
+from proxy.servercount import ServerCount
+from proxy.sessions import session_of
+from proxy.settings import Settings
+
+INLINE_BYTES = 16_000  # of text that was not seen before: counting more than that goes to the thread (FACTS 1)
+
+Told = Mapping[str, str]  # request headers of the control plane
+Run = Callable[[Steps, int | None], Awaitable[Asking | Plan]]
+
+log = logging.getLogger("edgewise")
+
+
+class Note(msgspec.Struct, frozen=True):
+    """What `finished` needs of a planned request; times in seconds of the monotonic clock."""
+
+    record: Record
+    started: float
+    planned: float
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """An upstream's control plane: what it tells of its windows, and how it counts."""
+
+    discovery: Discovery
+    counts: ServerCount
+
+
+def planner_of(settings: Settings) -> "Planning":
+    """The planner that `settings` describe. Raises PolicyError."""
+    return Planning(settings, Engine(settings, load(settings.policy)))
+
+
+class Planning:
+    """One engine for all requests; see `proxy.planner.Planner` for what each method promises."""
+
+    def __init__(self, settings: Settings, engine: Engine, client: httpx2.AsyncClient | None = None) -> None:
+        self.engine, self.metrics, self.history = engine, Metrics(), History()
+        self._settings = settings
+        self._windows = Windows(engine.overrides, engine.table)
+        self._client = client or httpx2.AsyncClient(follow_redirects=False, trust_env=False)
+        self._asked: dict[Upstream, Asked] = {}
+        self._thread = ThreadPoolExecutor(1, "planning")
+        self._ready = False
+
+    def install(self, api: FastAPI, access: Access, registry: CollectorRegistry) -> None:
+        registry.register(self.metrics)
+        settings = self._settings
+        install(
+            api, Context(access, self.history, self._sketch, self._sum, settings.is_loopback, settings.max_body_bytes)
+        )
+
+    async def open(self) -> None:
+        """Loads the encoding that most models have, in the thread; until then `ready` is False."""
+        self._loading = asyncio.get_running_loop().run_in_executor(self._thread, self._load)
+
+    async def close(self) -> None:
+        for asked in self._asked.values():
+            await asked.discovery.aclose()
+        await self._client.aclose()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def ready(self) -> bool:
+        return self._ready
+
+    async def plan(self, request: ChatRequest, call: Call) -> Outcome:
+        started = time.perf_counter()
+        made = await self._planned(request, call)
+        about = About(
+            id=call.id,
+            at=time.time(),
+            tenant=call.tenant,
+            upstream=call.upstream.name,
+            model=request.model,
+            stream=request.stream,
+            mode=self._settings.mode,
+            session=session_of(request, call, made.received),
+        )
+        record = Record.of(about, made)
+        self.metrics.planned(record)
+        self.history.add(record)
+        shown = headers(record) if self._settings.report_headers else []
+        note = Note(record, started, time.perf_counter())
+        return self._outcome(request, made, shown, note)
+
+    def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:
+        note = outcome.note
+        if not isinstance(note, Note):
+            return
+        upstream = None if outcome.refusal is not None else time.perf_counter() - note.planned
+        ending = Ending(status, usage, note.planned - note.started, upstream)
+        self.metrics.finished(note.record, ending)
+        log_request(note.record, ending)
+
+    def learn(self, call: Call, model: str, error: bytes) -> None:
+        """Take in the body of an upstream's 4xx: one about the context length names the window."""
+        self._of(call.upstream).discovery.learn(model, error)
+
+    def _outcome(self, request: ChatRequest, made: Plan, shown: list[Header], note: Note) -> Outcome:
+        if self._settings.mode == "observe":
+            return Outcome(request.body, shown, note=note)
+        if made.refusal is None:
+            return Outcome(request.forward(made.prompt), shown, note=note)
+        refusal = answer(request, made, self.engine.policy.on_refuse, note.record.about.id, int(note.record.about.at))
+        return Outcome(b"", shown, refusal, note)
+
+    async def _sketch(self, request: ChatRequest, window: int | None) -> Plan:
+        """For the API: a plan that nothing is forwarded for."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, self.engine.plan_sync, request, window
+        )
+
+    async def _sum(self, request: ChatRequest) -> Plan:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self.engine.count, request, None)
+
+    async def _planned(self, request: ChatRequest, call: Call) -> Plan:
+        asked, told = self._of(call.upstream), _credentials(call)
+        window = await self._windows.of(request.model, asked.discovery, told)
+        found = await asked.discovery.found(told)
+        new = self.engine.counter(request.model).new_bytes(request.prompt)
+        run = self._in_thread if new > INLINE_BYTES else _inline
+        try:
+            return await self._driven(request, window, run, asked.counts if found.counting else None, told)
+        except Exception as error:  # planning broke: the last steps alone may still make it fit (DESIGN 1.7)
+            log.error("%s: planning broke (%s), the last steps are tried", call.id, type(error).__name__)
+            self.metrics.fell_back("emergency")
+            return await asyncio.to_thread(self.engine.last_resort, request, window)
+
+    async def _driven(
+        self, request: ChatRequest, window: Window | None, run: Run, counts: ServerCount | None, told: Told
+    ) -> Plan:
+        steps = self.engine.planning(request, window, ask_server=counts is not None)
+        answered: int | None = None
+        while True:
+            need = await run(steps, answered)
+            if isinstance(need, Plan):
+                return need
+            answered = await counts.count(need.prompt, told) if counts else None
+
+    async def _in_thread(self, steps: Steps, answered: int | None) -> Asking | Plan:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, _advance, steps, answered)
+
+    def _of(self, upstream: Upstream) -> Asked:
+        found = self._asked.get(upstream)
+        if found is None:
+            discovery = Discovery(upstream.base, self._client)
+            found = self._asked[upstream] = Asked(discovery, ServerCount(discovery, self._client))
+        return found
+
+    def _load(self) -> None:
+        self.engine.counter("")
+        self._ready = True
+
+
+def _credentials(call: Call) -> Told:
+    """What speaks for the caller at the upstream's control plane too."""
+    if call.upstream.api_key is not None:
+        return {"authorization": f"Bearer {call.upstream.api_key}"}
+    given = call.header("authorization")
+    return {"authorization": given} if given else {}
+
+
+async def _inline(steps: Steps, answered: int | None) -> Asking | Plan:
+    return _advance(steps, answered)
+
+
+def _advance(steps: Steps, answered: int | None) -> Asking | Plan:
+    try:
+        return steps.send(answered)
+    except StopIteration as done:
+        made: Plan = done.value
+        return made
