@@ -148,6 +148,7 @@ class Discovery:
         if self._asking is not None:
             self._asking.cancel()
             await asyncio.wait([self._asking])
+            self._asking = None
 
     async def _ask(self, headers: dict[str, str]) -> None:
         try:

@@ -25,6 +25,7 @@ REMEMBERED = 4_096  # prompts: 40 bytes each
 PATIENCE = 3  # failures in a row before the server is left alone
 PAUSE = 30.0  # seconds that it is; doubled by each failure after that
 LONGEST_PAUSE = 600.0  # seconds
+REFUSALS = {400, 401, 403, 413, 422}  # say something about this prompt or this caller, not about the server
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ class _Tokens(msgspec.Struct):
 
 
 class Refused(Exception):
-    """The server answered, but not with a count: its template cannot render this prompt, say."""
+    """The server answered, but not with a count: its template cannot render this prompt, or it takes another key."""
 
 
 class ServerCount:
@@ -109,7 +110,7 @@ class ServerCount:
     async def _post(self, path: str, body: bytes, headers: dict[str, str], kind: type[T]) -> T:
         headers = {**headers, "content-type": "application/json"}
         answer = await self._client.post(f"{self._upstream.root}/{path}", content=body, headers=headers)
-        if answer.status_code in (400, 422):
+        if answer.status_code in REFUSALS:
             raise Refused
         answer.raise_for_status()
         return msgspec.json.decode(answer.content, type=kind)

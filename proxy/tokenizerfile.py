@@ -16,6 +16,7 @@ from tokenizers import Tokenizer
 
 from policies.counting import COUNTED_CHARS, Bill
 from policies.counting.memo import Memo
+from policies.facts import Facts
 from policies.jsonraw import loads
 from policies.messages import Message
 from policies.request import Item, Prompt
@@ -43,7 +44,8 @@ class TokenizerFile:
         self.name = f"tokenizer/{directory.name}"
         self._encode = _Pieces(tokenizer)
         self._template = template
-        self._shares: Memo[bytes, int] = Memo(REMEMBERED)
+        self._facts: Memo[bytes, Facts] = Memo(REMEMBERED)
+        self._tools: Memo[bytes, int] = Memo(REMEMBERED)
         self._around = _around(template, self._encode.count) if template else {}
 
     @classmethod
@@ -63,7 +65,7 @@ class TokenizerFile:
 
     def bill(self, prompt: Prompt) -> Bill:
         """The whole prompt; `exact` when the template rendered it and it holds nothing but text."""
-        messages = [self._message(item) for item in prompt.messages]
+        messages = [self.facts(item).tokens for item in prompt.messages]
         tools = [self._tool(item) for item in prompt.tools]
         total, exact = self._total(prompt)
         if total is None:
@@ -72,14 +74,24 @@ class TokenizerFile:
         kept = len(messages)
         return Bill(tuple(shares[:kept]), tuple(shares[kept:]), total - sum(shares), exact)
 
+    def facts(self, item: Item) -> Facts:
+        """What is known of a message; its tokens are its text and what the template puts around its role."""
+        if (known := self._facts.get(item.key)) is not None:
+            return known
+        view = Message.of(item.raw)
+        texts = [template_text(view), *(part for call in view.calls for part in (call.name, call.arguments))]
+        tokens = sum(self._encode.count(text) for text in texts if text) + IMAGE * _others(view)
+        tokens += self._around.get(ROLES.get(view.role, view.role), UNTEMPLATED)
+        return self._facts.set(item.key, Facts.of(view, tokens, exact=self._template is not None and not _others(view)))
+
     def text(self, text: str) -> int:
         """Tokens of a bare text; what it spells like a special token counts as one."""
         return self._encode.count(text)
 
     def new_bytes(self, prompt: Prompt) -> int:
         """Bytes of items that were not counted yet."""
-        items = (*prompt.messages, *prompt.tools)
-        return sum(len(item.raw) for item in items if item.key not in self._shares)
+        messages = sum(len(item.raw) for item in prompt.messages if item.key not in self._facts)
+        return messages + sum(len(item.raw) for item in prompt.tools if item.key not in self._tools)
 
     def _total(self, prompt: Prompt) -> tuple[int | None, bool]:
         if self._template is None:
@@ -89,21 +101,13 @@ class TokenizerFile:
             rendered = self._template.render(messages, [loads(item.raw) for item in prompt.tools])
         except CannotRender:
             return None, False
-        others = [_others(item) for item in prompt.messages]
-        return self._encode.count(rendered) + IMAGE * sum(others), not any(others)
-
-    def _message(self, item: Item) -> int:
-        if (known := self._shares.get(item.key)) is not None:
-            return known
-        view = Message.of(item.raw)
-        texts = [template_text(view), *(part for call in view.calls for part in (call.name, call.arguments))]
-        tokens = sum(self._encode.count(text) for text in texts if text) + IMAGE * _others(item)
-        return self._shares.set(item.key, tokens + self._around.get(ROLES.get(view.role, view.role), UNTEMPLATED))
+        others = sum(_others(Message.of(item.raw)) for item in prompt.messages if not self.facts(item).exact)
+        return self._encode.count(rendered) + IMAGE * others, not others
 
     def _tool(self, item: Item) -> int:
-        if (known := self._shares.get(item.key)) is not None:
+        if (known := self._tools.get(item.key)) is not None:
             return known
-        return self._shares.set(item.key, self._encode.count(tojson(loads(item.raw))) + 1)
+        return self._tools.set(item.key, self._encode.count(tojson(loads(item.raw))) + 1)
 
 
 class _Pieces:
@@ -167,9 +171,9 @@ def _names(config: Mapping[str, Any]) -> dict[str, str]:
     return {name: value for name, value in opened.items() if isinstance(value, str)}
 
 
-def _others(item: Item) -> int:
+def _others(message: Message) -> int:
     """Content parts that are no text."""
-    return sum(part.kind not in ("text", "refusal") for part in Message.of(item.raw).parts)
+    return sum(part.kind not in ("text", "refusal") for part in message.parts)
 
 
 def _around(template: ChatTemplate, count: Callable[[str], int]) -> dict[str, int]:

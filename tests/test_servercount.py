@@ -91,11 +91,12 @@ async def test_a_server_without_counting_endpoints_is_skipped() -> None:
     assert counter.outcomes == {"skipped": 2}
 
 
-async def test_a_prompt_that_the_template_refuses_has_no_count_and_blames_nobody() -> None:
+@pytest.mark.parametrize("status", [400, 401, 403, 413, 422])
+async def test_a_refusal_of_one_prompt_or_key_is_no_count_and_blames_nobody(status: int) -> None:
     server = Server(VLLM)
     counter = counter_at(server)
     assert await counter.count(prompt_of()) is not None
-    server.script = {"POST /tokenize": (400, {"error": {"message": "System message must be at the beginning"}})}
+    server.script = {"POST /tokenize": (status, {"error": {"message": "System message must be at the beginning"}})}
     for turn in range(2 * PATIENCE):
         assert await counter.count(prompt_of(messages=[{"role": "user", "content": str(turn)}])) is None
     assert counter.outcomes == {"answered": 1, "refused": 2 * PATIENCE}
@@ -109,7 +110,7 @@ async def test_a_prompt_that_the_template_refuses_has_no_count_and_blames_nobody
         {"POST /tokenize": (200, b"<html>")},
         {"POST /tokenize": (200, {"count": "12"})},
         {"POST /tokenize": (200, b'"\xff"')},
-        {"POST /tokenize": (401, {})},
+        {"POST /tokenize": (503, {})},
     ],
 )
 async def test_a_server_that_fails_is_left_alone_for_a_while(script: Script) -> None:

@@ -77,6 +77,37 @@ def test_tools_calls_and_results_are_in_the_total_and_have_their_shares(counter:
     assert bill.total == without + counter.text(f"<|sys|> tools {json.dumps(TOOL)} <|end|>")
 
 
+def test_facts_of_a_message_name_its_calls_and_tokens(counter: TokenizerFile) -> None:
+    (item,) = prompt_of({"role": "assistant", "content": "Looking", "tool_calls": [CALL]}).messages
+    facts = counter.facts(item)
+    assert (facts.role, facts.call_ids, facts.call_names, facts.chars) == ("assistant", ("c1",), ("weather",), 7)
+    assert (facts.tokens, facts.exact) == (11, True)
+    assert counter.facts(item) is facts
+
+
+def test_calls_in_odd_shapes_are_rendered_as_they_are(counter: TokenizerFile) -> None:
+    odd = [{"function": {"name": "a", "arguments": "not JSON"}}, {"function": {"arguments": {"city": "Rome"}}}, 7]
+    bill = counter.bill(prompt_of({"role": "assistant", "content": "", "tool_calls": odd[:2]}))
+    assert bill.exact
+    assert not counter.bill(prompt_of({"role": "assistant", "content": "", "tool_calls": odd})).exact
+
+
+def test_a_tokenizer_without_special_tokens_counts_in_one_piece(tmp_path: Path) -> None:
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    assert TokenizerFile.load(tmp_path).text("one two") == 2
+
+
+def test_a_template_that_knows_no_calls_still_tells_what_surrounds_the_others(tmp_path: Path) -> None:
+    refusing = (
+        "{% for m in messages %}{% if m.role == 'tool' %}{{ raise_exception('no') }}{% endif %}a b {{ m.content }} "
+    )
+    counter = TokenizerFile.load(write(tmp_path, refusing + "{% endfor %}"))
+    assert counter.bill(prompt_of({"role": "user", "content": "one"})).messages == (3,)
+    assert not counter.bill(prompt_of({"role": "tool", "content": "one"})).exact
+
+
 def test_what_was_counted_is_not_new_again(counter: TokenizerFile) -> None:
     prompt = prompt_of({"role": "user", "content": "one"}, tools=[TOOL])
     assert counter.new_bytes(prompt) == sum(len(item.raw) for item in (*prompt.messages, *prompt.tools))
