@@ -45,17 +45,11 @@ class Engine:
         return solve(self.planning(request, self._window(request, window), ask_server=False), lambda _need: None)
 
     def count(self, request: ChatRequest, window: int | None) -> Plan:
-        """The plan of no steps: what the request costs as it is."""
-        policy = replace(self.policy, steps=())
-        return solve(
-            self._planning(policy, request, self._window(request, window), ask_server=False), lambda _need: None
-        )
-
-    def count(self, request: ChatRequest, window: Window | None) -> Plan:
-        """What was received, and the budget it has; nothing is edited, whatever its size."""
+        """What the request costs as it is, and the budget it has; nothing is edited, whatever its size."""
         bare = replace(self.policy, steps=(), window=None)
         made = solve(self._planning(bare, request, None, ask_server=False), lambda _need: None)
-        return msgspec.structs.replace(made, budget=self._budget(self.policy, request, window))
+        budget = self._budget(self.policy, request, self._window(request, window))
+        return msgspec.structs.replace(made, budget=budget)
 
     def last_resort(self, request: ChatRequest, window: Window | None) -> Plan:
         """The plan of the last steps alone, for when planning broke (DESIGN 1.7)."""
