@@ -1,0 +1,178 @@
+"""`edgewise count`, `plan` and `check`."""
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from policies.jsonraw import dumps
+from policies.plan import Plan
+from policies.policy import Policy, PolicyError
+from policies.report import Report
+from policies.request import ChatRequest
+from proxy.engine import Engine
+from proxy.objects import count_object, plan_object
+from proxy.policyfile import load
+from proxy.progress import Progress
+from proxy.reading import Read, requests
+from proxy.refusals import message
+from proxy.settings import Settings, SettingsError
+from proxy.tables import Paint, buckets_table, figure, spans_table
+
+CANNOT = 1  # exit code: a request could not be read, or cannot be made to fit
+
+
+class Fault(Exception):
+    """Wrong usage. The message is one line: place, fault, remedy."""
+
+
+Planned = Callable[[ChatRequest], Plan]
+Shown = Callable[[Read, ChatRequest, Plan], None]
+
+
+def count(options: argparse.Namespace) -> int:
+    engine, window = _engine(options, None)
+    show = _print_count_object if options.json else _print_count
+    return _each(options, lambda request: engine.count(request, window), show)
+
+
+def plan(options: argparse.Namespace) -> int:
+    engine, window = _engine(options, options.policy)
+    show = _print_plan_object if options.json else _print_plan
+    return _each(options, lambda request: engine.plan_sync(request, window), show)
+
+
+def check(options: argparse.Namespace) -> int:
+    """Print what a policy says, in the order in which its steps run."""
+    policy = policy_of(options.policy)
+    print(f"policy {policy.name} is valid")
+    print(f"  on_refuse = {policy.on_refuse}")
+    for name in ("window", "output_reserve"):
+        if (tokens := getattr(policy, name)) is not None:
+            print(f"  {name} = {tokens}")
+    for level, rule in policy.levels.items():
+        print(f"  level {level.value}: enter {rule.enter:g}, free to {rule.free_to:g}")
+    for index, step in enumerate(policy.steps):
+        print(f"  step {index} {step.name}: {_parameters(step)}")
+    return 0
+
+
+def policy_of(name_or_path: str) -> Policy:
+    """Raises Fault."""
+    try:
+        return load(name_or_path)
+    except PolicyError as error:
+        raise Fault(str(error)) from None
+
+
+def settings_of(**overrides: object) -> Settings:
+    """Raises Fault."""
+    try:
+        return Settings.load(**overrides)
+    except SettingsError as error:
+        raise Fault(str(error)) from None
+
+
+def _engine(options: argparse.Namespace, policy: str | None) -> tuple[Engine, int | None]:
+    """And the window of `--window` in tokens, which goes before the policy's; None: that of each request's model."""
+    settings = settings_of(policy=policy, window=options.window)
+    loaded = policy_of(settings.policy)
+    given = options.window if isinstance(options.window, int) else None
+    return Engine(settings, dataclasses.replace(loaded, window=given or loaded.window)), given
+
+
+def _each(options: argparse.Namespace, planned: Planned, show: Shown) -> int:
+    """Plan and show the requests of the file; the exit code."""
+    code, progress = 0, Progress("requests")
+    with _opened(options.file) as source:
+        for read in requests(source, "stdin" if options.file == "-" else options.file):
+            progress.hide()
+            if read.request is None:
+                code = CANNOT
+                _say_fault(read, as_json=options.json)
+            else:
+                made = planned(read.request)
+                show(read, read.request, made)
+                code = CANNOT if made.refusal is not None and options.command is plan else code
+            progress.step()
+    progress.hide()
+    return code
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[BinaryIO]:
+    if name == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        with Path(name).open("rb") as source:
+            source.peek(1)  # a folder opens, but does not read
+            yield source
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Fault(f"{name}: {error.strerror}; give a file that can be read, or - for standard input") from None
+
+
+def _say_fault(read: Read, *, as_json: bool) -> None:
+    print(f"edgewise: {read.place}: {read.fault}", file=sys.stderr)
+    if as_json:  # one object a request, also for one that is none
+        error = {"message": read.fault, "type": "invalid_request_error", "param": None, "code": None}
+        _out(dumps({"error": error}))
+
+
+def _print_count_object(_: Read, __: ChatRequest, made: Plan) -> None:
+    _out(count_object(made))
+
+
+def _print_plan_object(_: Read, request: ChatRequest, made: Plan) -> None:
+    _out(plan_object(request, made))
+
+
+def _print_count(read: Read, request: ChatRequest, made: Plan) -> None:
+    report, paint = Report.of(made), Paint.of(sys.stdout)
+    print(paint(_title(read, request, report), "bold"))
+    print(spans_table(report, paint, planned=False), end="\n\n")
+    print(buckets_table(report, paint, planned=False), end="\n\n")
+
+
+def _print_plan(read: Read, request: ChatRequest, made: Plan) -> None:
+    report, paint = Report.of(made), Paint.of(sys.stdout)
+    print(paint(_title(read, request, report), "bold"))
+    print(spans_table(report, paint), end="\n\n")
+    print(buckets_table(report, paint), end="\n\n")
+    if made.refusal is not None:
+        print(paint(f"cannot fit: {message(made.refusal, report)}", "red"), end="\n\n")
+        print(f"edgewise: {read.place}: cannot be made to fit {figure(made.refusal.limit)} tokens", file=sys.stderr)
+    elif report.limit is None:
+        model = request.model or "(none)"
+        print(f"edgewise: {read.place}: the window of model '{model}' is not known; give --window N", file=sys.stderr)
+
+
+def _title(read: Read, request: ChatRequest, report: Report) -> str:
+    parts = [read.place, request.model or "no model", f"counted by {report.counter}"]
+    parts.append("exact" if report.exact else "estimated")
+    if report.limit is not None:
+        parts.append(f"limit {figure(report.limit)} of a window of {figure(report.window or 0)}")
+    return " · ".join([*parts, f"level {report.level.value}"])
+
+
+def _parameters(step: object) -> str:
+    if not dataclasses.is_dataclass(step):
+        return ""
+    values = {field.name: getattr(step, field.name) for field in dataclasses.fields(step) if field.name != "name"}
+    return ", ".join(f"{name} = {_value(value)}" for name, value in values.items())
+
+
+def _value(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    text = str(value)
+    return f"{text[:40]!r}... ({len(text)} characters)" if len(text) > 60 else text
+
+
+def _out(line: bytes) -> None:
+    sys.stdout.buffer.write(line + b"\n")
