@@ -45,8 +45,8 @@ def alarms(text: str, start: int, end: int) -> list[Alarm]:
 def _hits(text: str, word: str, start: int, end: int) -> set[int]:
     hits: set[int] = set()
     for spelling in {word, word.capitalize(), word.upper()}:
-        hits.update(_first(text, spelling, start, end))
-        hits.update(_last(text, spelling, start, end))
+        first = list(_first(text, spelling, start, end))
+        hits.update(first if len(first) < PROBES else (*first, *_last(text, spelling, start, end)))
     return {hit for hit in hits if not text[max(hit - 8, 0) : hit].endswith(_NOUGHT)}
 
 
@@ -60,12 +60,10 @@ def _first(text: str, word: str, start: int, end: int) -> Iterator[int]:
 
 
 def _last(text: str, word: str, start: int, end: int) -> Iterator[int]:
+    """Of a word that stands there at least `PROBES` times."""
     for _ in range(PROBES):
-        at = text.rfind(word, start, end)
-        if at < 0:
-            return
-        yield at
-        end = at
+        end = text.rfind(word, start, end)
+        yield end
 
 
 def _line(text: str, hit: int, start: int, end: int, grade: int) -> Alarm:

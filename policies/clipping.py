@@ -22,7 +22,7 @@ _TRIES = 6  # corrections on the way to a target
 _CLOSE, _AIM = 0.93, 0.97  # of the target: near enough, and aimed at
 
 
-class Shape(msgspec.Struct, frozen=True):
+class Cut(msgspec.Struct, frozen=True):
     """How much of each part to keep: characters of head and tail, problem lines, tokens of digest."""
 
     head: int
@@ -46,23 +46,24 @@ def clip(
     over it only when the bare note is (under 60).
     """
     if keep_tokens is None:
-        clipped = _clipped(text, Shape(head_chars, tail_chars, LINES, DIGEST), measure, ref)
-        return clipped if len(clipped) < len(text) else text
+        shorter = clipped(text, Cut(head_chars, tail_chars, LINES, DIGEST), measure, ref)
+        return shorter if len(shorter) < len(text) else text
     tokens = measure(text)
     if tokens <= keep_tokens:
         return text
-    clipped = _fitted(text, keep_tokens, head_chars / max(head_chars + tail_chars, 1), measure, ref)
-    return clipped if measure(clipped) < tokens else text
+    shorter = _fitted(text, keep_tokens, head_chars / max(head_chars + tail_chars, 1), measure, ref)
+    return shorter if measure(shorter) < tokens else text
 
 
-def _clipped(text: str, shape: Shape, measure: Measure, ref: str | None) -> str:
-    start = cut_before(text, shape.head) if shape.head else 0
-    end = cut_after(text, len(text) - shape.tail) if shape.tail else len(text)
+def clipped(text: str, cut: Cut, measure: Measure, ref: str | None = None) -> str:
+    """`text` cut to these measures; `text` itself when they leave nothing out."""
+    start = cut_before(text, cut.head) if cut.head else 0
+    end = cut_after(text, len(text) - cut.tail) if cut.tail else len(text)
     if start >= end:
         return text
     parts = [text[:start].removesuffix("\n")] if start else []
-    parts.append(note(text, start, end, named=digest(text[start:end], shape.digest, measure=measure), ref=ref))
-    parts.extend(_numbered(text, alarms(text, start, end)[: shape.lines]))
+    parts.append(note(text, start, end, named=digest(text[start:end], cut.digest, measure=measure), ref=ref))
+    parts.extend(_numbered(text, alarms(text, start, end)[: cut.lines]))
     parts.extend([text[end:]] if end < len(text) else [])
     return "\n".join(parts)
 
@@ -89,14 +90,14 @@ def _numbered(text: str, lines: list[Alarm]) -> list[str]:
 
 def _fitted(text: str, target: int, share: float, measure: Measure, ref: str | None) -> str:
     lines, named = min(target // 300, 30), min(target // 6, 200)
-    fixed = measure(_clipped(text, Shape(0, 0, lines, named), measure, ref))
+    fixed = measure(clipped(text, Cut(0, 0, lines, named), measure, ref))
     best, fits, over = "", 0.0, float(len(text))
     chars = max(target - fixed, 0) * _density(text, target, measure)
     for _ in range(_TRIES):
-        clipped = _clipped(text, Shape(int(chars * share), int(chars * (1 - share)), lines, named), measure, ref)
-        tokens = measure(clipped)
+        shorter = clipped(text, Cut(int(chars * share), int(chars * (1 - share)), lines, named), measure, ref)
+        tokens = measure(shorter)
         if tokens <= target:
-            best, fits = clipped, chars
+            best, fits = shorter, chars
         else:
             over = chars
         if target * _CLOSE <= tokens <= target:
@@ -113,6 +114,6 @@ def _density(text: str, target: int, measure: Measure) -> float:
 
 
 def _smallest(text: str, target: int, measure: Measure, ref: str | None) -> str:
-    shapes = (Shape(0, 0, 0, max(target - 40, 0)), Shape(0, 0, 0, 0))
-    made = [_clipped(text, shape, measure, ref) for shape in shapes]
+    cuts = (Cut(0, 0, 0, max(target - 40, 0)), Cut(0, 0, 0, 0))
+    made = [clipped(text, cut, measure, ref) for cut in cuts]
     return next((one for one in made if measure(one) <= target), made[-1])

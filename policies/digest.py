@@ -6,7 +6,7 @@ one only `SAMPLED` characters are read, in slices spread over it. All figures ar
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -30,7 +30,7 @@ _TOKEN = re.compile(
     r"""
       (?P<key> (?P<q>["'])[^"'\\\n]{1,64}(?P=q)\s?:              # a member's name in JSON or in Python's repr
              | (?<![^\s{,(])[A-Za-z_][\w-]{0,40}(?::(?=\s)|=(?=[^\s=])) )  # a label in YAML or in a log line
-    | "(?P<double>[^"\\\n\ud800-\udfff]{2,160})"
+    | (?<!\w)"(?P<double>[^"\\\n\ud800-\udfff]{2,})"(?!\w)
     | (?<![^\s:=,(\[{])'(?P<single>[^'\\\n\ud800-\udfff]{2,160})'             # not the apostrophe of a word
     | [\u201c\u300a\u300c](?P<cjk>[^\u201d\u300b\u300d\n\ud800-\udfff]{2,48})[\u201d\u300b\u300d]
     | (?P<word>\d{1,3}(?:,\d{3}){1,3}(?:\.\d+)?(?!\w) | [^"""
@@ -47,6 +47,7 @@ _NAMING = re.compile(  # the members and labels whose values are passed on
 _ESCAPE = re.compile(r"""\\{1,16}(?:(["'nrt])|u([0-9a-fA-F]{4}))""")  # JSON inside JSON strings, at any depth
 _ESCAPED = {"n": "\n", "r": "\n", "t": "\t"}
 _EDGE = ".:!?#&-+~$€£¥…"
+_SYNTAX = re.compile(r"[{}\[\]<>]|^\W*$")
 _SPLIT = re.compile(r"[\s,;()<>=]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _CLOCK = re.compile(r"(\d{4}-\d\d-\d\d)T\d\d:\d\d.*")  # the day is what calls are made with
@@ -79,13 +80,16 @@ class Candidate(msgspec.Struct, frozen=True):
     weight: int
 
 
-def digest(text: str, cap: int = DEFAULT_CAP, *, measure: Measure) -> str:
+def digest(text: str, cap: int = DEFAULT_CAP, *, measure: Measure, without: str = "") -> str:
     """Identifiers of `text` in order of appearance, one space between them, those of several words in single
     quotes, at most `cap` tokens; "" when none fits.
 
     They are taken from each sixth of the text in turn, the weightiest of it first; a step in weight is worth a turn.
+    What stands in `without` is still to be seen, and is passed over.
     """
-    chosen = _choose(identifiers(text), len(text), cap, measure)
+    if cap <= 0:
+        return ""
+    chosen = _choose(_in_turn(identifiers(text), len(text), without), cap, measure)
     while chosen and measure(_joined(chosen)) > cap:  # a join can cost more than its parts
         chosen.remove(min(chosen, key=lambda one: (one.weight, -one.at)))
     return _joined(chosen)
@@ -94,8 +98,12 @@ def digest(text: str, cap: int = DEFAULT_CAP, *, measure: Measure) -> str:
 def identifiers(text: str) -> list[Candidate]:
     """Every identifier of the text once, in order of appearance (of a long text: of slices spread over it)."""
     found: dict[str, Candidate] = {}
+    weighed: set[tuple[str, int]] = set()
     for start, part in _slices(text):
         for at, word, bonus in _words(_unescaped(part)):
+            if (word, bonus) in weighed:
+                continue
+            weighed.add((word, bonus))
             if word not in found and (weight := _weight(word, bonus)):
                 found[word] = Candidate(word, start + at, weight)
     return list(found.values())
@@ -143,7 +151,7 @@ def _bare(at: int, word: str, bonus: int) -> Iterator[tuple[int, str, int]]:
 def _phrase(at: int, phrase: str, bonus: int) -> Iterator[tuple[int, str, int]]:
     if " " not in phrase:
         yield at, _stripped(phrase), bonus
-    elif len(phrase) <= PHRASE and phrase.count(" ") <= 3:
+    elif len(phrase) <= PHRASE and phrase.count(" ") <= 3 and not _SYNTAX.search(phrase):
         yield at, phrase.strip(), bonus
     else:
         yield from ((at, _stripped(word), 0) for word in _SPLIT.split(phrase))
@@ -169,10 +177,10 @@ def _number(word: str) -> int:
     return 3 if digits >= 5 else 2 if digits >= 3 else 0
 
 
-def _choose(found: list[Candidate], length: int, cap: int, measure: Measure) -> list[Candidate]:
+def _choose(turns: Iterable[Candidate], cap: int, measure: Measure) -> list[Candidate]:
     chosen: list[Candidate] = []
     left = cap
-    for one in _in_turn(found, length)[:CANDIDATES]:
+    for one in turns:
         cost = measure(" " + _shown(one))
         if cost <= left:
             chosen.append(one)
@@ -182,7 +190,7 @@ def _choose(found: list[Candidate], length: int, cap: int, measure: Measure) -> 
     return sorted(chosen, key=lambda one: one.at)
 
 
-def _in_turn(found: list[Candidate], length: int) -> list[Candidate]:
+def _in_turn(found: list[Candidate], length: int, without: str) -> Iterator[Candidate]:
     parts: list[list[Candidate]] = [[] for _ in range(SEGMENTS)]
     for one in found:
         parts[min(one.at * SEGMENTS // max(length, 1), SEGMENTS - 1)].append(one)
@@ -190,7 +198,8 @@ def _in_turn(found: list[Candidate], length: int) -> list[Candidate]:
     for part in parts:
         part.sort(key=lambda one: (-one.weight, one.at))
         turns.extend((turn - one.weight, turn, one.at, one) for turn, one in enumerate(part))
-    return [one for *_, one in sorted(turns, key=lambda turn: turn[:3])]
+    turns.sort(key=lambda turn: turn[:3])
+    return (one for *_, one in turns[:CANDIDATES] if one.text not in without)
 
 
 def _shown(one: Candidate) -> str:

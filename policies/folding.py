@@ -1,0 +1,138 @@
+"""Fold: a JSON result said shorter, still JSON, every scalar that remains at its own path with its own spelling.
+
+The form. Whatever was dropped is named where it stood, by the key "…" (`MARK`), whose text begins with one of:
+
+- `N of M members not shown: a, b, c` in an object: the other members are the source's, each at its name;
+- `N of M items not shown` in an object that ends an array: the items before it are the source's first, each in its
+  place; the object's other members are items of the array, each at its index ("57"): problems and outliers;
+- `table of M rows` (`, N not shown`) in an object that stands for an array of alike objects: `rows[i][j]` is the
+  source's `[i][columns[j]]`; a member "57" is row 57, as cells when it is an array, as itself when it is an object;
+- `string of M characters` in an object that stands for a string: `excerpt` is what `clip` makes of it;
+- `parts are not shown` where the document itself lost nothing at its root; here too stand the identifiers that are no
+  longer to be seen, and the ref.
+
+`N items` may be followed by `, K of them report problems`: those for which there was no room.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from policies.digest import Measure, digest
+from policies.folding_cut import Source, TooMuch, fold
+from policies.folding_shape import LADDER, LOSSLESS, WHOLE, Shape
+from policies.folding_tree import MARK, minify_json, packed, parse, write
+
+__all__ = ["MARK", "Folded", "fold_json", "minify_json"]
+
+CHARS = 12  # characters a token: a text with more of them is taken to be over its target without being measured
+NAMED = 200  # tokens of identifiers, at most, and a sixth of the target
+EASED = ("depth", "items", "chars", "members")
+STEPS = (12, 4, 1)  # rungs
+_ITEMS = re.compile(r"[\d,]+ of [\d,]+ items not shown")
+
+
+class Folded(msgspec.Struct, frozen=True):
+    """The folded text, its tokens, and whether it still holds every value of the source."""
+
+    text: str
+    tokens: int
+    lossless: bool
+
+
+def fold_json(text: str, *, keep_tokens: int, measure: Measure, ref: str | None = None) -> Folded | None:
+    """The gentlest fold of `text` that is within `keep_tokens`, else the hardest there is.
+
+    None when the text is no JSON object or array, is deeper than 100 levels, repeats a name, holds a mark already, or
+    would not get shorter.
+    """
+    tree = parse(text)
+    if tree is None:
+        return None
+    source = Source.of(tree, measure)
+    best = _lossless(text, source, keep_tokens)
+    if best is None:
+        how = f'read_tool_result(ref="{ref}") shows them' if ref else ""
+        best = _named(text, _gentlest(source, keep_tokens, how), keep_tokens, measure)
+    return best if len(best.text) < len(text) else None
+
+
+def _lossless(text: str, source: Source, target: int) -> Folded | None:
+    if source.tree.size(source.tree.root) > 2 * CHARS * target:  # a table hardly halves it
+        return None
+    compact = packed(text)
+    if (tokens := source.measure(compact)) <= target:
+        return Folded(compact, tokens, lossless=True)
+    tables = write(fold(source, LOSSLESS, WHOLE))
+    tokens = source.measure(tables)
+    return Folded(tables, tokens, lossless=True) if tokens <= target else None
+
+
+class _Made(msgspec.Struct, frozen=True):
+    root: Any
+    text: str
+    tokens: int
+
+
+def _gentlest(source: Source, target: int, how: str) -> _Made:
+    """The gentlest rung that fits; from there one measure after the other is eased, in steps that get finer."""
+    room = target - min(NAMED, target // 6)
+
+    def at(shape: Shape) -> _Made | None:
+        try:
+            made = _made(source, shape, how, CHARS * target)
+        except TooMuch:
+            return None
+        return made if made.tokens <= room else None
+
+    rung = bisect_left(range(len(LADDER) - 1), True, key=lambda rung: at(LADDER[rung]) is not None)
+    best = at(LADDER[rung])
+    if best is None:
+        return _made(source, LADDER[-1], how, WHOLE)
+    rungs = dict.fromkeys(EASED, rung)
+    for step in STEPS:
+        for field in EASED:
+            while eased := _eased(at, best, {**rungs, field: rungs[field] - step}):
+                best, rungs[field] = eased, rungs[field] - step
+    return best
+
+
+def _eased(at: Callable[[Shape], _Made | None], best: _Made, rungs: dict[str, int]) -> _Made | None:
+    """What these rungs give, when that fits and is more than what there is."""
+    if min(rungs.values()) < 0:
+        return None
+    measures = {field: getattr(LADDER[rung], field) for field, rung in rungs.items()}
+    made = at(msgspec.structs.replace(LADDER[max(rungs.values())], **measures))
+    return made if made and made.tokens > best.tokens else None
+
+
+def _made(source: Source, shape: Shape, how: str, most: int) -> _Made:
+    root = _with_note(fold(source, shape, most), how)
+    text = write(root)
+    return _Made(root, text, source.measure(text))
+
+
+def _named(text: str, made: _Made, target: int, measure: Measure) -> Folded:
+    """What was made, with the identifiers that went, if there is room."""
+    room = min(NAMED, target - made.tokens - 12)
+    names = digest(text, room, measure=measure, without=made.text) if room > 0 else ""
+    if names:
+        named = write(_with_note(made.root, f"they name: {names}"))
+        if (tokens := measure(named)) <= target:
+            return Folded(named, tokens, lossless=False)
+    return Folded(made.text, made.tokens, lossless=MARK not in made.text)
+
+
+def _with_note(root: Any, note: str) -> Any:
+    if not note:
+        return root
+    if isinstance(root, dict):
+        said = root.get(MARK, "parts are not shown")
+        return {**root, MARK: f"{said}; {note}"}
+    last = root[-1] if root else None
+    if isinstance(last, dict) and _ITEMS.match(last.get(MARK, "")):
+        return [*root[:-1], {**last, MARK: f"{last[MARK]}; {note}"}]
+    return [*root, {MARK: f"parts are not shown; {note}"}]

@@ -1,0 +1,191 @@
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.folding_check import check
+from support.pieces import pieces
+from support.shared import rows, shared
+
+from policies.folding import MARK, fold_json
+
+CODES = [[f"TCK-{index:04d}", "x" * 30] for index in range(90)]
+REF = "tr_0123456789abcdef"
+WORD = st.sampled_from(["id", "name", "status", "error", "items", "data", "note", "ok", "meta", "价格", 'a"b'])
+SCALAR = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**30), 10**30),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=20),
+    st.text("ab \n错误。", min_size=60, max_size=600),
+    st.sampled_from(["ok", "failed", "TypeError: x", "HAT123", "\ud800"]),
+)
+ROWS = st.lists(st.fixed_dictionaries({"id": st.integers(), "status": st.sampled_from(["ok", "failed"]), "v": SCALAR}))
+DOCUMENT: st.SearchStrategy[Any] = st.recursive(
+    SCALAR, lambda inner: st.lists(inner, max_size=40) | st.dictionaries(WORD, inner, max_size=8) | ROWS, max_leaves=80
+)
+
+
+def folded(value: Any, keep: int, ref: str | None = None) -> Any:
+    source = value if isinstance(value, str) else json.dumps(value)
+    made = fold_json(source, keep_tokens=keep, measure=pieces, ref=ref)
+    assert made is not None
+    check(source, made.text)
+    return json.loads(made.text)
+
+
+def test_a_shipment_keeps_its_scalars_and_names_its_trace() -> None:
+    source = (
+        '{"shipment_id": "SHP-88213", "status": "exception", "weight": 12.50, "value": 1e5, "customs": null, "trace": ['
+        + ", ".join(f'{{"at": "2024-05-1{day}", "place": "HUB", "event": "scanned"}}' for day in range(6))
+        + "]}"
+    )
+    made = fold_json(source, keep_tokens=65, measure=pieces)
+    assert made is not None
+    assert made.text == (
+        '{"shipment_id":"SHP-88213","status":"exception","weight":12.50,"value":1e5,"customs":null,'
+        '"trace":[{"…":"6 of 6 items not shown"}]}'
+    )
+    assert (made.tokens, made.lossless) == (pieces(made.text), False)
+    assert check(source, made.text) == 5
+
+
+def test_an_envelope_is_opened_and_its_status_stays() -> None:
+    items = [{"id": index, "tag": "x" * 40} for index in range(300)]
+    shown = folded({"result": {"status": "done", "items": items}}, 60)
+    assert shown["result"]["status"] == "done"
+    assert folded([{"result": {"status": "done", "items": items}}], 60)[0]["result"]["status"] == "done"
+
+
+def test_white_space_goes_first_and_then_nothing_else_has_to() -> None:
+    source = '{\n  "a" : [ 1.0, 1e5 ],\n  "b" : "two  spaces"\n}'
+    made = fold_json(source, keep_tokens=30, measure=pieces)
+    assert made is not None
+    assert (made.text, made.lossless) == ('{"a":[1.0,1e5],"b":"two  spaces"}', True)
+
+
+def test_alike_rows_become_a_table_before_any_is_dropped() -> None:
+    source = json.dumps([{"identifier": index, "description": "x"} for index in range(50)])
+    made = fold_json(source, keep_tokens=450, measure=pieces)
+    assert made is not None
+    assert made.lossless
+    assert json.loads(made.text) == {
+        MARK: "table of 50 rows",
+        "columns": ["identifier", "description"],
+        "rows": [[index, "x"] for index in range(50)],
+    }
+
+
+def test_errors_and_outliers_of_an_array_stand_at_their_index() -> None:
+    items: list[dict[str, Any]] = [{"id": index, "ms": 20 + index % 3, "state": "ok"} for index in range(500)]
+    items[317]["state"] = "failed"
+    items[402]["ms"] = 90_000
+    shown = folded(items, 200)
+    assert shown[MARK].startswith("table of 500 rows; ")
+    assert (shown["317"], shown["402"]) == ([317, 22, "failed"], [402, 90_000, "ok"])
+    mixed = folded([*items[:100], "just text", *items[100:]], 120)
+    assert mixed[-1]["100"] == "just text"
+
+
+def test_errors_without_room_are_counted() -> None:
+    shown = folded([{"id": index, "error": f"boom {index}"} for index in range(500)], 80)
+    assert re.search(r"^\d+ of 500 items not shown, \d+ of them report problems", shown[-1][MARK])
+
+
+def test_an_error_deep_below_survives_with_its_path() -> None:
+    deep: dict[str, Any] = {"pad": ["x" * 30] * 40, "error": {"message": "disk full"}}
+    for level in range(30):
+        deep = {"level": level, "inner": deep, "pad": ["y" * 30] * 40}
+    assert "disk full" in json.dumps(folded(deep, 700))
+
+
+def test_a_long_string_is_an_excerpt_that_says_so() -> None:
+    shown = folded({"log": "all is well. " * 500, "id": 7}, 120)
+    assert shown["id"] == 7
+    assert shown["log"][MARK] == "string of 6,500 characters"
+    assert shown["log"]["excerpt"].startswith("all is well. ")
+    assert " characters, are not shown here." in shown["log"]["excerpt"]
+
+
+def test_a_map_of_many_members_keeps_plain_values_and_errors() -> None:
+    source: dict[str, Any] = {f"host{index}": {"up": True, "load": [1, 2, 3] * 10} for index in range(400)}
+    source["host333"] = {"up": True, "error": "disk full", "load": [1, 2, 3] * 10}
+    source["total"] = 400
+    shown = folded(source, 150)
+    assert shown["total"] == 400
+    assert shown["host333"]["error"] == "disk full"
+    assert re.match(r"\d+ of 401 members not shown: host\d+, host\d+, .*, …", shown[MARK])
+
+
+def test_a_name_too_long_to_list_is_cut() -> None:
+    shown = folded({"a": {"k" * 90: [1] * 50, "b": [1] * 50}, "c": [2] * 300}, 40)
+    assert f"{'k' * 40}…" in json.dumps(shown, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("source", [{"items": CODES}, CODES])
+def test_the_ref_and_the_identifiers_that_went_stand_at_the_root(source: Any) -> None:
+    shown = folded(source, 160, REF)
+    said = shown[MARK] if isinstance(shown, dict) else shown[-1][MARK]
+    assert f'; read_tool_result(ref="{REF}") shows them; they name: ' in said
+
+
+def test_the_root_of_an_array_that_lost_none_of_its_items_gets_a_note_of_its_own() -> None:
+    shown = folded([{"log": "fine. " * 900, "id": 7}, {"id": 8}], 200, REF)
+    assert shown[-1] == {MARK: f'parts are not shown; read_tool_result(ref="{REF}") shows them'}
+
+
+def test_what_is_small_stays_whole() -> None:
+    assert folded({"a": {"b": {"c": [1, 2]}}, "d": [3] * 900}, 40)["a"] == {"b": {"c": [1, 2]}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "plain text",
+        '"a string"',
+        "12",
+        "{broken",
+        '{"a": 1, "a": 2}',
+        '{"a": NaN}',
+        '{"…": "12 of 14 members not shown: x", "a": 1}',
+        "[" * 101 + "]" * 101,
+        "[" * 100_000,
+        '{"a":1}',
+        "[]",
+    ],
+)
+def test_what_cannot_be_folded_truly_or_get_shorter_is_left(text: str) -> None:
+    assert fold_json(text, keep_tokens=3, measure=pieces) is None
+
+
+def test_a_fold_uses_most_of_its_target() -> None:
+    source = json.dumps({"rows": [{"id": f"A-{index:04d}", "n": index, "tags": ["x", "y"]} for index in range(3000)]})
+    for keep in (200, 1000, 5000):
+        made = fold_json(source, keep_tokens=keep, measure=pieces)
+        assert made is not None
+        assert keep * 0.7 <= made.tokens <= keep
+
+
+@given(DOCUMENT, st.integers(10, 300), st.sampled_from([None, REF]))
+def test_any_fold_is_true_json_shorter_and_the_same_again(value: Any, keep: int, ref: str | None) -> None:
+    for source in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=1)):
+        made = fold_json(source, keep_tokens=keep, measure=pieces, ref=ref)
+        if made is not None:
+            check(source, made.text)
+            assert len(made.text) < len(source)
+            assert made == fold_json(source, keep_tokens=keep, measure=pieces, ref=ref)
+
+
+def test_every_recorded_json_result_folds_truly() -> None:
+    texts = [
+        message["content"]
+        for session in rows(shared("data/sessions.jsonl"))
+        for message in session["messages"]
+        if message["role"] == "tool" and isinstance(message["content"], str)
+    ]
+    made = [(text, fold_json(text, keep_tokens=keep, measure=pieces)) for text in texts for keep in (60, 200, 1000)]
+    assert sum(check(text, one.text) for text, one in made if one is not None) > 1000
