@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
 from support.recorded import Recorded, openai_chat, prompt_of
@@ -38,9 +40,13 @@ class Count(NamedTuple):
 
 def main() -> int:
     """Prints one line a measure; exit code 1 when a bar is missed."""
-    counters = Counters(ranks.load)
-    counts = [Count(row, counters.of(row.model).bill(row.prompt).total) for row in openai_chat()]
     print(__doc__)
+    counters = Counters(ranks.load)
+    try:
+        counts = [Count(row, counters.of(row.model).bill(row.prompt).total) for row in openai_chat()]
+    except pytest.skip.Exception as absent:
+        print(absent)
+        return 0
     scores = score(counts)
     passed = [_line(name, value, BARS[name]) for name, value in scores.items()]
     print(f"{'rows':<12}{len(counts):>10}")

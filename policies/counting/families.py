@@ -24,45 +24,45 @@ class Family(msgspec.Struct, frozen=True):
     call: int
     parallel: int
     assistant: int = 0  # on each assistant message in history
-    names_choice: bool = False  # whether a forced function is spelt out in the prompt
+    spells_choice: bool = False  # whether a `tool_choice` is spelt out in the prompt
     wide: bool | None = None
     reasoning: bool = False  # whether reasoning that the client sends back is shown to the model
 
 
 class Model(msgspec.Struct, frozen=True):
-    """A family, and the beginning of the names of the models that follow it."""
+    """A family, and a pattern that the beginning of the names of its models matches."""
 
-    prefix: str
+    pattern: str
     family: Family
 
 
-CHAT = Family("o200k_base", Tiles(85, 170), 3, 5, 4, 12, 20, names_choice=True)
-CHAT_MINI = Family("o200k_base", Tiles(2833, 5667), 3, 5, 4, 12, 20, names_choice=True, wide=True)
-OLD = Family("cl100k_base", Tiles(85, 170), 3, 5, 4, 12, 20, names_choice=True)
+CHAT = Family("o200k_base", Tiles(85, 170), 3, 5, 4, 12, 20, spells_choice=True)
+CHAT_MINI = Family("o200k_base", Tiles(2833, 5667), 3, 5, 4, 12, 20, spells_choice=True, wide=True)
+OLD = Family("cl100k_base", Tiles(85, 170), 3, 5, 4, 12, 20, spells_choice=True)
 REASONING = Family("o200k_base", Tiles(75, 150), 2, 9, 1, 12, 20)
 GPT5 = Family("o200k_base", Tiles(70, 140), 2, 90, 1, 18, 26, assistant=2)
 
 _set = msgspec.structs.replace
 
-# The first prefix that fits decides, so longer ones stand first.
+# The first pattern that fits decides, so the longer ones stand first.
 MODELS = (
     Model("gpt-4o-mini", CHAT_MINI),
     Model("gpt-4o", _set(CHAT, wide=False)),
     Model("chatgpt-4o", _set(CHAT, wide=False)),
-    Model("gpt-4.1-mini", _set(CHAT, images=Patches(1.62))),
-    Model("gpt-4.1-nano", _set(CHAT, images=Patches(2.46))),
-    Model("gpt-4.1", CHAT),
-    Model("gpt-4.5", CHAT),
+    Model(r"gpt-4\.1-mini", _set(CHAT, images=Patches(1.62))),
+    Model(r"gpt-4\.1-nano", _set(CHAT, images=Patches(2.46))),
+    Model(r"gpt-4\.1", CHAT),
+    Model(r"gpt-4\.5", CHAT),
     Model("gpt-audio", CHAT),
-    Model("gpt-3.5", _set(OLD, wide=True)),
+    Model(r"gpt-3\.5", _set(OLD, wide=True)),
     Model("gpt-35", _set(OLD, wide=True)),
     Model("gpt-4", OLD),
-    Model("gpt-5-mini", _set(GPT5, images=Patches(1.2))),
-    Model("gpt-5-nano", _set(GPT5, images=Patches(1.5))),
-    Model("gpt-5-", GPT5),
-    Model("gpt-5.1", GPT5),
-    Model("gpt-5.", _set(GPT5, images=Patches(1.2))),
-    Model("gpt-5", GPT5),
+    Model(r"gpt-5(\.\d+)?-mini", _set(GPT5, images=Patches(1.2))),
+    Model(r"gpt-5(\.\d+)?-nano", _set(GPT5, images=Patches(1.5))),
+    Model(r"gpt-5\.1", GPT5),
+    Model(r"gpt-5\.[23]", _set(GPT5, images=Patches(1.2))),
+    Model(r"gpt-5\.", _set(GPT5, images=Patches(1.2), tools=89)),
+    Model(r"gpt-5", GPT5),
     Model("o4-mini", _set(REASONING, images=Patches(1.72), call=18, parallel=26)),
     Model("o4", _set(REASONING, call=18, parallel=26)),
     Model("o3", REASONING),
@@ -81,4 +81,4 @@ def plain(model: str) -> str:
 def family_of(model: str) -> Family | None:
     """The family of an OpenAI model, or None for any other."""
     name = plain(model)
-    return next((known.family for known in MODELS if name.startswith(known.prefix)), None)
+    return next((known.family for known in MODELS if re.match(known.pattern, name)), None)

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from policies.counting import Counter, Encoding
 from policies.counting.estimate import EstimateCounter, prior_of
 from policies.counting.families import family_of
+from policies.counting.memo import Memo
 from policies.counting.openai import OpenAICounter
 
 ESTIMATES_WITH = "o200k_base"
+NAMES = 1024  # model names remembered with their counter: a client may send any
 
 
 def counter_for(model: str, load_encoding: Callable[[str], Encoding]) -> Counter:
@@ -28,9 +30,13 @@ class Counters:
     def __init__(self, load_encoding: Callable[[str], Encoding]) -> None:
         self._load = load_encoding
         self._made: dict[object, Counter] = {}
+        self._named: Memo[str, Counter] = Memo(NAMES)
 
     def of(self, model: str) -> Counter:
         """The counter of `model`, made at the first call. The first call for an encoding loads it (0.3 s)."""
+        return self._named.get(model) or self._named.set(model, self._by_rules(model))
+
+    def _by_rules(self, model: str) -> Counter:
         rules = family_of(model) or prior_of(model)
         found = self._made.get(rules)
         return found if found is not None else self._made.setdefault(rules, counter_for(model, self._load))

@@ -197,10 +197,12 @@ class OpenAICounter:
         return _Format(count(section(schema, wide=wide)), count(name(schema)))
 
     def _choice(self, raw: bytes | None) -> int:
-        if raw is None or raw == b'"none"':
-            return int(raw is not None)
+        if raw is None or not self._family.spells_choice:
+            return 0
+        if raw == b'"none"':
+            return 1
         try:
-            value = loads(raw) if self._family.names_choice and raw[:1] == b"{" else None
+            value = loads(raw)
         except NotJSON:
             return 0
         function = value.get("function") if isinstance(value, dict) else None
