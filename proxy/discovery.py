@@ -25,7 +25,7 @@ Counting = Literal["vllm", "llamacpp"]  # who counts: POST /tokenize with messag
 FIRST_WAIT = 1.0  # seconds that the first chat requests of an upstream wait for its answer, together
 TIMEOUT = 2.0  # seconds for each question
 FRESH = 600.0  # seconds until an answer is asked for again
-RETRY = 30.0  # seconds until an upstream that told nothing is asked again: a model may still be loading
+RETRY = 30.0  # seconds until an upstream that told nothing is asked again: a model may still be loading; then doubled
 LEARNED = 1_000  # models whose window an error told
 LEARNED_FRESH = 6 * 3600.0  # seconds until what an error told is forgotten: a server may restart with more
 SANE = range(256, 100_000_000)  # tokens: what can be a window at all
@@ -57,6 +57,9 @@ HOSTED = (
     "aliyuncs.com",
     "nvidia.com",
     "githubcopilot.com",
+    "huggingface.co",
+    "deepinfra.com",
+    "sambanova.ai",
 )
 
 _WINDOW_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx")
@@ -110,6 +113,7 @@ class Discovery:
         self._asking: asyncio.Task[None] | None = None
         self._asked_first: float | None = None
         self._ask_again = 0.0
+        self._retry = RETRY
 
     async def found(self, headers: Mapping[str, str] | None = None) -> Found:
         """What is known, at once, or `first_wait` seconds after the first call at the latest. Never raises.
@@ -162,7 +166,8 @@ class Discovery:
             if told:
                 self._found = Found(windows, default, counting)
             self.outcomes["told" if told else "silent"] += 1
-            self._ask_again = self._clock() + (FRESH if told else RETRY)
+            self._ask_again = self._clock() + (FRESH if told else self._retry)
+            self._retry = RETRY if told else min(FRESH, self._retry * 2)
         finally:
             self._asking = None
 

@@ -1,6 +1,7 @@
 """Discovery: what upstreams tell of their windows and counting endpoints, asked politely and never in the way."""
 
 import asyncio
+import itertools
 import json
 
 import httpx2
@@ -136,6 +137,19 @@ async def test_answers_are_kept_while_fresh_and_silence_is_asked_again_sooner() 
     clock.now = RETRY + FRESH - 1
     await upstream.found()
     assert len(server.seen) == asked
+
+
+async def test_an_upstream_that_never_tells_is_asked_less_and_less() -> None:
+    clock, server = Clock(), Server({})
+    upstream = Discovery(LOCAL, server.client(), first_wait=1e9, clock=clock)
+    asked: list[float] = []
+    for _ in range(3 * int(FRESH)):
+        clock.now += 1
+        before = len(server.seen)
+        await upstream.found()
+        if len(server.seen) > before:
+            asked.append(clock.now)
+    assert [later - earlier for earlier, later in itertools.pairwise(asked)] == [30, 60, 120, 240, 480, 600]
 
 
 async def test_a_server_that_falls_silent_keeps_what_it_told() -> None:
