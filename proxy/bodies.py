@@ -143,7 +143,7 @@ def _brotli(body: bytes, room: int) -> bytes:
         while not stream.is_finished() and len(decoded) <= room:
             piece = stream.process(feed, output_buffer_limit=room + 1 - len(decoded))
             decoded += piece
-            if not piece and stream.can_accept_more_data():
+            if not piece and not stream.is_finished() and stream.can_accept_more_data():
                 raise ValueError("it ends too early")
             feed = b""
     except brotli.error as error:

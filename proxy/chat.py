@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from policies.request import ChatRequest
 from proxy import bodies, retry
-from proxy.errors import BrokenOff, Disconnected
+from proxy.errors import BrokenOff, Disconnected, UpstreamError, refusal_of
 from proxy.exchange import Exchange
 from proxy.headers import KEPT_FROM_CHAT_UPSTREAM, Header, find, to_client, to_upstream
 from proxy.pages import is_page, wrapped
@@ -44,6 +44,9 @@ async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: C
             await exchange.answer(status, [*outcome.refusal.headers, *outcome.headers], outcome.refusal.body)
         else:
             status, usage = await _forward(state, exchange, outcome, call, rest)
+    except UpstreamError as error:
+        status = refusal_of(error).status
+        raise
     finally:
         with _failing_open(state, call):
             state.planner.finished(outcome, status, usage)

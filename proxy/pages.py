@@ -1,9 +1,10 @@
 """HTML error pages of gateways in front of a model: wrapped once into OpenAI's error object, their status kept."""
 
 import re
+from collections.abc import Sequence
 
 from proxy.errors import JSON, error_body
-from proxy.headers import find
+from proxy.headers import Header, find
 from proxy.retry import hold
 from proxy.upstream import Reply
 
@@ -20,7 +21,7 @@ class Page:
     def __init__(self, reply: Reply, body: bytes) -> None:
         self.status = reply.status
         kept = [header for header in reply.headers if header[0].lower() not in _DESCRIBES_PAGE]
-        self.headers = [*kept, JSON, (b"content-length", str(len(body)).encode())]
+        self.headers: Sequence[Header] = [*kept, JSON, (b"content-length", str(len(body)).encode())]
         self._body = body
 
     async def read(self) -> bytes:

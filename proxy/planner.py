@@ -57,8 +57,8 @@ class Planner(Protocol):
     async def plan(self, request: ChatRequest, call: Call) -> Outcome: ...
 
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:
-        """The request is over. `status` is what the client saw, 499 when it left before the end, and 599 when the
-        upstream broke off inside its response."""
+        """The request is over; called once for each that was planned, also when planning broke. `status` is what the
+        client saw, 499 when it left before the end, and 599 when the upstream broke off inside its response."""
         ...
 
 

@@ -62,8 +62,8 @@ class AiohttpReply:
         """Wait for the head of the response. Raises what aiohttp's protocol raises."""
         while self.status < 200:
             message, self._payload = await self._line.read()
-            if message.code == 101:
-                raise HttpProcessingError(code=101, message="an upgrade that was not asked for")
+            if message.code == 101 or message.code > 599:
+                raise HttpProcessingError(code=message.code, message="a status that cannot be handed on")
             self.status, self.headers = message.code, message.raw_headers
 
     def idle(self, timeout: float) -> None:

@@ -27,7 +27,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore", hide_input_in_errors=True)
 
     upstream: str | None = Field(
-        None, description="Base URL of the upstream, as a client would be given it, ending in `/v1`."
+        default=None, description="Base URL of the upstream, as a client would be given it, ending in `/v1`."
     )
     upstreams: Annotated[dict[str, Any], NoDecode] = Field(
         default_factory=dict,
@@ -35,44 +35,54 @@ class Settings(BaseSettings):
         '{"url": "http://…/v1", "api_key": "…"}}`. The first match wins, `EDGEWISE_UPSTREAM` takes the rest.',
     )
     api_key: SecretStr | None = Field(
-        None, description="Key for the upstream. When set, it replaces every credential the client sends."
+        default=None, description="Key for the upstream. When set, it replaces every credential the client sends."
     )
     inbound_keys: Annotated[tuple[SecretStr, ...], NoDecode] = Field(
-        (), description="Keys that callers must present, separated by commas. Required beside `EDGEWISE_API_KEY`."
+        default=(),
+        description="Keys that callers must present, separated by commas. Required beside `EDGEWISE_API_KEY`.",
     )
     allow_open: bool = Field(
-        False, description="Permit an open proxy: a bind beyond loopback, or an injected key, without inbound keys."
+        default=False,
+        description="Permit an open proxy: a bind beyond loopback, or an injected key, without inbound keys.",
     )
     tenant_from: str = Field(
-        "authorization", description="Whose request it is: `authorization`, or `header:NAME` where keys rotate."
+        default="authorization", description="Whose request it is: `authorization`, or `header:NAME` where keys rotate."
     )
-    host: str = Field("127.0.0.1", description="Address to listen on. Beyond loopback, inbound keys are required.")
-    port: int = Field(8400, ge=0, le=65535, description="Port to listen on; 0 lets the system choose.")
+    host: str = Field(
+        default="127.0.0.1", description="Address to listen on. Beyond loopback, inbound keys are required."
+    )
+    port: int = Field(default=8400, ge=0, le=65535, description="Port to listen on; 0 lets the system choose.")
     window: Literal["auto"] | Annotated[int, Field(gt=0)] = Field(
-        "auto", description="Context window in tokens, or `auto`: known models, and what the upstream tells."
+        default="auto", description="Context window in tokens, or `auto`: known models, and what the upstream tells."
     )
-    policy: str = Field("balanced", description="Name of a preset, or path of a policy file.")
+    policy: str = Field(default="balanced", description="Name of a preset, or path of a policy file.")
     mode: Literal["enforce", "observe"] = Field(
-        "enforce", description="`observe` counts, plans and reports beside untouched traffic."
+        default="enforce", description="`observe` counts, plans and reports beside untouched traffic."
     )
-    report_headers: bool = Field(True, description="Add `Edgewise-Tokens` and `Edgewise-Budget` to responses.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="What is logged, to stderr.")
+    report_headers: bool = Field(default=True, description="Add `Edgewise-Tokens` and `Edgewise-Budget` to responses.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="What is logged, to stderr."
+    )
     max_body_bytes: int = Field(
-        64 * 1024 * 1024, gt=0, description="Largest chat request, in decoded bytes; beyond it 413."
+        default=64 * 1024 * 1024, gt=0, description="Largest chat request, in decoded bytes; beyond it 413."
     )
-    max_header_bytes: int = Field(64 * 1024, gt=0, description="Request line and headers together; beyond it 431.")
-    max_connections: int = Field(0, ge=0, description="Upstream connections at once; 0 is no limit.")
-    connect_timeout: Seconds = Field(5.0, description="Until the upstream accepts a connection.")
+    max_header_bytes: int = Field(
+        default=64 * 1024, gt=0, description="Request line and headers together; beyond it 431."
+    )
+    max_connections: int = Field(default=0, ge=0, description="Upstream connections at once; 0 is no limit.")
+    connect_timeout: Seconds = Field(default=5.0, description="Until the upstream accepts a connection.")
     first_byte_timeout: Seconds = Field(
-        600.0, description="Until a response begins; a client's own `x-stainless-timeout` goes before it."
+        default=600.0, description="Until a response begins; a client's own `x-stainless-timeout` goes before it."
     )
-    idle_timeout: Seconds = Field(300.0, description="Between two reads of a response. A stream has no total limit.")
-    pool_idle_timeout: Seconds = Field(30.0, description="How long an unused upstream connection is kept.")
+    idle_timeout: Seconds = Field(
+        default=300.0, description="Between two reads of a response. A stream has no total limit."
+    )
+    pool_idle_timeout: Seconds = Field(default=30.0, description="How long an unused upstream connection is kept.")
     keep_alive_timeout: Annotated[int, Field(gt=0)] = Field(
-        75, description="How long an unused client connection is kept."
+        default=75, description="How long an unused client connection is kept."
     )
     shutdown_timeout: Annotated[int, Field(gt=0)] = Field(
-        120, description="How long running requests may go on after SIGTERM before they are cut."
+        default=120, description="How long running requests may go on after SIGTERM before they are cut."
     )
 
     @classmethod

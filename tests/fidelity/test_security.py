@@ -1,10 +1,11 @@
 """FACTS 7, over real sockets."""
 
 import logging
+from typing import Any
 
 import pytest
 from support.servers import CHAT, post, request, running
-from support.upstream import Close, response, scripted
+from support.upstream import Close, Script, response, scripted
 
 CANARY = "sk-canary-5f0c1b"
 PROMPT = "prompt-canary-77ab"
@@ -65,7 +66,7 @@ async def test_a_websocket_is_501_in_the_shape_of_the_api(path: str) -> None:
     assert upstream.requests == []
 
 
-KEYS = {"inbound_keys": ("in-1", "in-2"), "api_key": CANARY}
+KEYS: dict[str, Any] = {"inbound_keys": ("in-1", "in-2"), "api_key": CANARY}
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ async def test_neither_keys_nor_prompts_reach_a_log_a_metric_or_an_error(caplog:
     caplog.set_level(logging.DEBUG)
     secret = [("authorization", "Bearer in-1"), ("api-key", CANARY), ("cookie", CANARY), ("openai-project", CANARY)]
     said = {**CHAT, "messages": [{"role": "user", "content": PROMPT}]}
-    scripts = [[Close()], [response(500, b"{}")], [b"nonsense " + CANARY.encode() + b"\r\n\r\n", Close()]]
+    scripts: list[Script] = [[Close()], [response(500, b"{}")], [b"nonsense " + CANARY.encode() + b"\r\n\r\n", Close()]]
     seen = ""
     async with scripted(*scripts) as upstream, running(upstream.base, **KEYS) as proxy:
         for body in (said, said, said, b'{"messages":"' + PROMPT.encode()):

@@ -1,0 +1,113 @@
+import asyncio
+from typing import Any
+
+import pytest
+from support.memory import Canned, Response, scope_of
+
+from proxy.errors import BrokenOff
+from proxy.exchange import Exchange
+from proxy.relay import attended, relay
+from proxy.sse import Tap
+
+
+def exchange_into(response: Response) -> Exchange:
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        response.messages.append(message)
+
+    return Exchange(scope_of("POST", "/v1/chat/completions"), receive, send)
+
+
+async def test_every_read_is_one_message_and_passes_the_tap() -> None:
+    response, tap = Response(), Tap()
+    reply = Canned(200, [], b'data: {"usage"', b':{"a":1}}\n\n')
+    assert await relay(reply, exchange_into(response), [(b"a", b"b")], tap)
+    assert [message.get("body") for message in response.messages[1:]] == [b'data: {"usage"', b':{"a":1}}\n\n', b""]
+    assert response.complete
+    assert tap.usage(stream=True) == {"a": 1}
+
+
+async def test_what_breaks_off_is_left_incomplete() -> None:
+    response = Response()
+    assert not await relay(Canned(200, [], b"a", BrokenOff("x")), exchange_into(response), [])
+    assert response.body == b"a"
+    assert not response.complete
+
+
+async def test_work_that_ends_is_not_disturbed_by_a_client_that_leaves_later() -> None:
+    left = asyncio.Event()
+
+    async def receive() -> dict[str, str]:
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    async def work() -> None:
+        await asyncio.sleep(0)
+
+    assert await attended(work(), receive)
+    left.set()
+    await asyncio.sleep(0)
+
+
+async def test_work_is_cancelled_where_it_waits_when_the_client_leaves() -> None:
+    cleaned = False
+
+    async def receive() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def work() -> None:
+        nonlocal cleaned
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cleaned = True
+
+    assert not await attended(work(), receive)
+    assert cleaned
+    await asyncio.sleep(0)  # the task itself was not left cancelled
+
+
+async def test_the_body_is_left_to_its_reader_until_it_is_read() -> None:
+    calls = 0
+    read = asyncio.Event()
+
+    async def receive() -> dict[str, str]:
+        nonlocal calls
+        calls += 1
+        return {"type": "http.request" if calls == 1 else "http.disconnect"}
+
+    async def work() -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert calls == 0
+        read.set()
+        await asyncio.Event().wait()
+
+    assert not await attended(work(), receive, read)
+    assert calls == 2
+
+
+async def test_a_shutdown_is_no_departure() -> None:
+    async def receive() -> dict[str, str]:
+        await asyncio.Event().wait()
+        return {}
+
+    task = asyncio.create_task(attended(asyncio.sleep(60), receive))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_an_error_of_the_work_is_its_own() -> None:
+    async def receive() -> dict[str, str]:
+        await asyncio.Event().wait()
+        return {}
+
+    async def work() -> None:
+        raise BrokenOff("mine")
+
+    with pytest.raises(BrokenOff, match="mine"):
+        await attended(work(), receive)
