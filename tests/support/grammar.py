@@ -18,13 +18,12 @@ PARTS_OF = {  # content parts that each role may carry
     "tool": {"text"},
     "function": {"text"},
 }
-REPAIRABLE = {  # faults that DESIGN 1.3 wants repaired in every request that was edited
+REPAIRABLE = {  # what DESIGN 1.3 wants repaired in every edited request; what a client meant is not guessed
     "orphan-result",
     "second-result",
     "unanswered-call",
     "empty-tools",
     "tool-choice-without-tools",
-    "tool-choice-unknown",
     "orphan-function",
     "unanswered-function",
 }
