@@ -14,13 +14,13 @@ from policies.policy import Policy, PolicyError
 from policies.report import Report
 from policies.request import ChatRequest
 from proxy.engine import Engine
-from proxy.objects import count_object, plan_object
+from proxy.objects import count_object, detailed, plan_object
 from proxy.policyfile import load
 from proxy.progress import Progress
 from proxy.reading import Read, requests
 from proxy.refusals import message
 from proxy.settings import Settings, SettingsError
-from proxy.tables import Paint, buckets_table, figure, spans_table
+from proxy.tables import Paint, buckets_table, clean, figure, spans_table
 
 CANNOT = 1  # exit code: a request could not be read, or cannot be made to fit
 
@@ -133,31 +133,32 @@ def _print_plan_object(_: Read, request: ChatRequest, made: Plan) -> None:
 
 
 def _print_count(read: Read, request: ChatRequest, made: Plan) -> None:
-    report, paint = Report.of(made), Paint.of(sys.stdout)
-    print(paint(_title(read, request, report), "bold"))
+    report, paint = detailed(made), Paint.of(sys.stdout)
+    print(paint(" · ".join(_title(read, request, report)), "bold"))
     print(spans_table(report, paint, planned=False), end="\n\n")
     print(buckets_table(report, paint, planned=False), end="\n\n")
 
 
 def _print_plan(read: Read, request: ChatRequest, made: Plan) -> None:
-    report, paint = Report.of(made), Paint.of(sys.stdout)
-    print(paint(_title(read, request, report), "bold"))
+    report, paint = detailed(made), Paint.of(sys.stdout)
+    title = [*_title(read, request, report), f"level {report.level.value}"]
+    print(paint(" · ".join(title), "bold"))
     print(spans_table(report, paint), end="\n\n")
     print(buckets_table(report, paint), end="\n\n")
     if made.refusal is not None:
         print(paint(f"cannot fit: {message(made.refusal, report)}", "red"), end="\n\n")
         print(f"edgewise: {read.place}: cannot be made to fit {figure(made.refusal.limit)} tokens", file=sys.stderr)
     elif report.limit is None:
-        model = request.model or "(none)"
+        model = clean(request.model)
         print(f"edgewise: {read.place}: the window of model '{model}' is not known; give --window N", file=sys.stderr)
 
 
-def _title(read: Read, request: ChatRequest, report: Report) -> str:
-    parts = [read.place, request.model or "no model", f"counted by {report.counter}"]
+def _title(read: Read, request: ChatRequest, report: Report) -> list[str]:
+    parts = [read.place, clean(request.model) or "no model", f"counted by {report.counter}"]
     parts.append("exact" if report.exact else "estimated")
     if report.limit is not None:
         parts.append(f"limit {figure(report.limit)} of a window of {figure(report.window or 0)}")
-    return " · ".join([*parts, f"level {report.level.value}"])
+    return parts
 
 
 def _parameters(step: object) -> str:
@@ -176,3 +177,4 @@ def _value(value: object) -> str:
 
 def _out(line: bytes) -> None:
     sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()  # whoever pipes requests in may wait for each answer

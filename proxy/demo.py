@@ -12,14 +12,13 @@ import httpx2
 from policies.messages import Call, Message
 from policies.request import ChatRequest
 from proxy.app import create_app
-from proxy.commands import policy_of, settings_of
+from proxy.commands import settings_of
 from proxy.demo_data import MODEL, RULE, STORY, SYSTEM, Step, size
 from proxy.demo_table import Turn, heading, line, summary
 from proxy.demo_tools import TOOLS, pick, run
 from proxy.embedded import Embedded, Said
-from proxy.engine import Engine
 from proxy.loopback import listening, plain
-from proxy.planning import Planning
+from proxy.planning import planner_of
 from proxy.server import configure
 from proxy.serving import tokens
 from proxy.tables import Paint
@@ -51,7 +50,7 @@ def _proxy(window: int) -> Iterator[tuple[str, "Model"]]:
     upstream = Embedded(tokens(own), model.answer, window)
     with listening(plain(upstream)) as base:
         settings = settings_of(upstream=f"{base}/v1", window=window, mode="enforce", port=0, log_level="error")
-        app = create_app(settings, planner=Planning(settings, Engine(settings, policy_of(settings.policy))))
+        app = create_app(settings, planner=planner_of(settings))
         with listening(configure(settings, app)) as address:
             yield address, model
 

@@ -9,7 +9,7 @@ import msgspec
 from proxy.tables import Paint, clip, figure
 
 COLUMNS = ("system", "tools", "history", "tool_results", "current_turn", "overhead")
-TITLES = {"tool_results": "results", "current_turn": "turn", "overhead": "other"}
+TITLES = {"tool_results": "results", "current_turn": "newest", "overhead": "other"}
 WIDTH = 8  # columns of a figure
 VERBS = {"rewrite": "said shorter", "elide": "stubbed", "drop": "dropped", "inject": "added", "repair": "repaired"}
 
@@ -51,7 +51,7 @@ def heading(window: int, turns: int, tools: int, paint: Paint) -> str:
     return (
         f"An agent investigates an incident: {turns} turns, {tools} tools, a window of {figure(window)} tokens.\n"
         "Each turn shows the tokens of its last request by bucket, as received from the agent and as sent on.\n\n"
-        + paint(f"turn          {columns}  what was done", "bold")
+        + paint(f"turn            {columns}  what was asked, and done", "bold")
     )
 
 

@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 
@@ -27,7 +27,7 @@ def listening(config: uvicorn.Config) -> Iterator[str]:
     """
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, args=([listener],), daemon=True, name="edgewise-loopback")
+        thread = threading.Thread(target=_run, args=(server, listener), daemon=True, name="edgewise-loopback")
         thread.start()
         try:
             while not server.started:
@@ -38,3 +38,8 @@ def listening(config: uvicorn.Config) -> Iterator[str]:
         finally:
             server.should_exit = True
             thread.join(STOP)
+
+
+def _run(server: uvicorn.Server, listener: socket.socket) -> None:
+    with suppress(SystemExit):  # how uvicorn leaves when an app does not start; the other thread sees it
+        server.run([listener])

@@ -32,10 +32,20 @@ def requests(source: BinaryIO, name: str) -> Iterator[Read]:
     if not _is_object(first):
         yield _read(first + source.read(), name)
         return
-    yield _read(first, f"{name}:{number}")
-    for after, line in enumerate(source, 1):
+    yield _read(first, name if _is_at_end(source) else f"{name}:{number}")
+    for place, line in enumerate(source, number + 1):
         if line.strip():
-            yield _read(line, f"{name}:{number + after}")
+            yield _read(line, f"{name}:{place}")
+
+
+def _is_at_end(source: BinaryIO) -> bool:
+    """Not asked of a pipe, whose other end may wait for the first answer."""
+    if not source.seekable():
+        return False
+    at = source.tell()
+    rest = source.readline()
+    source.seek(at)
+    return not rest
 
 
 def _is_object(line: bytes) -> bool:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from policies.request import ChatRequest
 from proxy import ranks
-from proxy.commands import policy_of, settings_of
+from proxy.commands import Fault, policy_of, settings_of
 from proxy.embedded import MODEL, Embedded, Tokens
 from proxy.engine import Engine
 from proxy.loopback import listening, plain
@@ -28,7 +28,11 @@ def serve(options: argparse.Namespace) -> int:
         if embedded:
             base = stack.enter_context(listening(plain(Embedded(tokens(settings)))))
             settings = settings_of(**given | {"upstream": f"{base}/v1"})
-        run(settings, started=lambda address: print(_greeting(address, settings, embedded=embedded), file=sys.stderr))
+        try:
+            run(settings, started=lambda address: print(_greeting(address, settings, embedded=embedded), flush=True))
+        except SystemExit:  # uvicorn has said why in the log
+            place = f"{settings.host}:{settings.port}"
+            raise Fault(f"{place}: cannot be listened on; choose another --port or --host") from None
     return 0
 
 
