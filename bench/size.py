@@ -45,12 +45,18 @@ BARS = {  # figure: (bar, unit)
 
 
 class Upstream(BaseHTTPRequestHandler):
-    """Answers every chat request with the same sentence."""
+    """Answers every chat request with the same sentence, and knows no other path."""
 
     protocol_version = "HTTP/1.1"
 
+    def do_GET(self) -> None:
+        self.send_error(404)
+
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
+        if self.path != "/v1/chat/completions":
+            self.send_error(404)
+            return
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(ANSWER)))
@@ -61,9 +67,16 @@ class Upstream(BaseHTTPRequestHandler):
         """Says nothing: the figures are the output."""
 
 
+class Upstreams(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A connection that is reset when the proxy stops is how each run ends; any other error is shown."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]  # typeshed's private union of sockets
+
+
 @contextmanager
 def upstream() -> Iterator[str]:
-    server = ThreadingHTTPServer((LOOPBACK, 0), Upstream)
+    server = Upstreams((LOOPBACK, 0), Upstream)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://{LOOPBACK}:{server.server_port}/v1"
