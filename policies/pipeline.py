@@ -78,6 +78,7 @@ def plan_once(request: ChatRequest, policy: Policy, counter: Counter, budget: Bu
     else:
         draft.limit = budget.limit
         failed = press(draft, editor, policy)
+    draft.reserved = 0  # what is placed now is counted as it is; what is not needs no room
     if editor.changed or injections:
         _place(draft, editor, injections)
     return _plan(request, policy, draft, editor, (received, bill, budget, failed))
@@ -90,7 +91,6 @@ def _injections(draft: Draft, policy: Policy) -> list[Inject]:
 
 def _place(draft: Draft, editor: Editor, injections: Sequence[Inject]) -> None:
     """The note on what was dropped, then the operator's text; neither may push the prompt over its limit."""
-    draft.reserved = 0
     left = note(draft, editor)
     for edit in [*([left] if left else []), *injections]:
         before = editor.snapshot()
