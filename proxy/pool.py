@@ -29,17 +29,24 @@ READ_BUFFER = 128 * 1024  # bytes read ahead of a slow client, before the upstre
 
 
 class Line(ResponseHandler):
-    """A connection that knows whether it was used before, and whether this response has begun."""
+    """A connection that knows whether it was used before, whether this response has begun, and whether it lies idle.
+
+    What an upstream sends unasked must not be taken for the answer to the next request, which may be another client's.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(loop=loop)
         self.requests = 0
         self.heard = False
+        self.idle = False
 
     def data_received(self, data: bytes) -> None:
         if data:
             self.heard = True
-        super().data_received(data)
+        if self.idle:
+            self.close()
+        else:
+            super().data_received(data)
 
     async def drain(self) -> None:
         await self._drain_helper()
@@ -87,6 +94,7 @@ class AiohttpReply:
             self._pump.cancel()
             self._connection.close()
         elif self.status >= 200 and self._payload.is_eof():
+            self._line.idle = True
             self._connection.release()
         else:
             self._connection.close()
@@ -126,7 +134,7 @@ class AiohttpTransport:
         origin = self._origin(outgoing.base)
         connection = await self._connection(origin, connector)
         line = cast(Line, connection.protocol)
-        reused, line.heard = line.requests > 0, False
+        reused, line.heard, line.idle = line.requests > 0, False, False
         line.requests += 1
         wait = outgoing.first_byte_timeout or self._timeouts.first_byte
         _expect_response(line, outgoing.method, wait)
@@ -150,7 +158,11 @@ class AiohttpTransport:
 
     async def _connection(self, origin: "_Origin", connector: TCPConnector) -> Connection:
         try:
-            return await connector.connect(origin.key, traces=[], timeout=self._connect)
+            connection = await connector.connect(origin.key, traces=[], timeout=self._connect)
+            while connection.protocol is not None and connection.protocol.should_close:
+                connection.close()
+                connection = await connector.connect(origin.key, traces=[], timeout=self._connect)
+            return connection
         except TimeoutError as error:
             raise TimedOut(f"the upstream accepted no connection within {self._timeouts.connect:g} s") from error
         except (client_exceptions.ClientError, OSError) as error:

@@ -234,3 +234,19 @@ async def test_two_hundred_streams_at_once_stay_apart() -> None:
     assert {(answer.status, answer.body) for answer in answers} == {(200, EVENT)}
     assert len({answer.header("edgewise-request-id") for answer in answers}) == 200
     assert threading.active_count() < 50
+
+
+SPARE = response(200, b'{"for":"nobody"}')
+
+
+@pytest.mark.parametrize("when", ["with the answer", "later"])
+async def test_a_response_that_nobody_asked_for_never_meets_the_next_request(when: str) -> None:
+    late = Wait()
+    script: Script = [OK + SPARE] if when == "with the answer" else [OK, late, SPARE]
+    async with scripted(script, [OK]) as upstream, running(upstream.base) as proxy:
+        assert (await proxy.chat()).body == b'{"ok":true}'
+        late.go()
+        if when == "later":
+            await until(lambda: upstream.gone.is_set() or len(upstream.scripts) == 1)
+            await asyncio.sleep(0.05)
+        assert (await proxy.chat()).body == b'{"ok":true}'
