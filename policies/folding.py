@@ -32,7 +32,8 @@ CHARS = 12  # characters a token: a text with more of them is taken to be over i
 NAMED = 200  # tokens of identifiers, at most, and a sixth of the target
 EASED = ("depth", "items", "chars", "members")
 STEPS = (12, 4, 1)  # rungs
-_ITEMS = re.compile(r"[\d,]+ of [\d,]+ items not shown")
+PARTS = "parts are not shown"
+_ENDING = re.compile(rf"[\d,]+ of [\d,]+ items not shown|{PARTS};")
 
 
 class Folded(msgspec.Struct, frozen=True):
@@ -130,9 +131,9 @@ def _with_note(root: Any, note: str) -> Any:
     if not note:
         return root
     if isinstance(root, dict):
-        said = root.get(MARK, "parts are not shown")
+        said = root.get(MARK, PARTS)
         return {**root, MARK: f"{said}; {note}"}
     last = root[-1] if root else None
-    if isinstance(last, dict) and _ITEMS.match(last.get(MARK, "")):
+    if isinstance(last, dict) and _ENDING.match(last.get(MARK, "")):
         return [*root[:-1], {**last, MARK: f"{last[MARK]}; {note}"}]
-    return [*root, {MARK: f"parts are not shown; {note}"}]
+    return [*root, {MARK: f"{PARTS}; {note}"}]

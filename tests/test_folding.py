@@ -137,6 +137,12 @@ def test_the_root_of_an_array_that_lost_none_of_its_items_gets_a_note_of_its_own
     assert shown[-1] == {MARK: f'parts are not shown; read_tool_result(ref="{REF}") shows them'}
 
 
+def test_the_root_of_an_array_gets_one_note() -> None:
+    shown = folded([["A1234 " + "x. " * 900, "B5678"]], 260, REF)
+    assert shown[-1][MARK].startswith(f'parts are not shown; read_tool_result(ref="{REF}") shows them')
+    assert len(shown) == 2
+
+
 def test_what_is_small_stays_whole() -> None:
     assert folded({"a": {"b": {"c": [1, 2]}}, "d": [3] * 900}, 40)["a"] == {"b": {"c": [1, 2]}}
 
