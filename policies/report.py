@@ -3,7 +3,7 @@
 Nothing else in the product adds up tokens of a plan.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -84,31 +84,36 @@ class Report(msgspec.Struct, frozen=True):
         return [{"span": row.id, "bucket": row.bucket, "tokens": row.sent} for row in rows if row.sent]
 
 
+_BUCKETS = tuple(bucket.value for bucket in Bucket)
+
+
 def _by_bucket(spans: Iterable[Span], overhead: int) -> dict[str, int]:
-    totals = {bucket.value: 0 for bucket in Bucket}
+    totals = dict.fromkeys(_BUCKETS, 0)
     totals[Bucket.OVERHEAD] += overhead
     for span in spans:
-        own = span.tokens
+        totals[span.bucket] += span.tokens
         for bucket, tokens in span.merged:
             totals[bucket] += tokens
-            own -= tokens
-        totals[span.bucket] += own
+            totals[span.bucket] -= tokens
     return totals
 
 
 def _rows(plan: Plan) -> Iterable[Row]:
-    before = {span.id: span for span in plan.received}
-    after = {span.id: span for span in plan.sent}
+    """What was received in its order, then what was added."""
+    left = {span.id: span.tokens for span in plan.sent}
     what = _what(plan.decisions)
-    order = [*before, *(span_id for span_id in after if span_id not in before)]
-    for span_id in order:
-        span = before.get(span_id) or after[span_id]
-        received = before[span_id].tokens if span_id in before else 0
-        sent = after[span_id].tokens if span_id in after else 0
-        yield Row(
-            span_id, span.bucket.value, span.tier.value, span.evict.value, span.role, span.name, span.turn, span.round,
-            received, sent, what.get(span_id, ""),
-        )  # fmt: skip
+    for span in plan.received:
+        yield _row(span, span.tokens, left.pop(span.id, 0), what)
+    for span in plan.sent:
+        if span.id in left:
+            yield _row(span, 0, span.tokens, what)
+
+
+def _row(span: Span, received: int, sent: int, what: Mapping[str, str]) -> Row:
+    return Row(
+        span.id, span.bucket, span.tier, span.evict, span.role, span.name, span.turn, span.round,
+        received, sent, what.get(span.id, ""),
+    )  # fmt: skip
 
 
 def _what(decisions: Iterable[Decision]) -> dict[str, str]:
