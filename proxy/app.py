@@ -1,5 +1,6 @@
 """The ASGI application: routes on the path, and answers what the handlers raise."""
 
+import asyncio
 import logging
 import traceback
 
@@ -56,6 +57,9 @@ class Application:
             await self._route(exchange)
         except ClientGone:
             return
+        except asyncio.CancelledError:  # only the server cancels a request: at shutdown, when its patience is over
+            if not exchange.started:
+                await exchange.refuse(_SHUTTING_DOWN)
         except Refusal as refusal:
             await exchange.refuse(refusal)
         except (BadRequest, UpstreamError) as error:
@@ -104,6 +108,15 @@ class Application:
         await self.state.planner.close()
         await self.state.transport.close()
         await send({"type": "lifespan.shutdown.complete"})
+
+
+_SHUTTING_DOWN = Refusal(
+    503,
+    "Edgewise is shutting down; send the request again",
+    kind="server_error",
+    code="shutting_down",
+    headers=[(b"retry-after", b"1"), (b"connection", b"close")],
+)
 
 
 def _internal(request_id: str) -> Refusal:

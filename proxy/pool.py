@@ -18,6 +18,7 @@ from aiohttp.helpers import TimerNoop
 from aiohttp.http import HttpProcessingError
 from yarl import URL
 
+from proxy.bodies import ClientGone
 from proxy.errors import BrokenOff, Disconnected, Malformed, TimedOut, Unreachable, UpstreamError
 from proxy.headers import Header
 from proxy.upstream import Outgoing, Reply, Timeouts
@@ -237,12 +238,19 @@ async def _pump(line: Line, body: AsyncIterator[bytes], *, chunked: bool) -> Non
             line.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
             await line.drain()
             line.start_timeout()
+    except ClientGone:
+        _cut(line)
+        return
     except BaseException:
-        if line.transport is not None:
-            line.transport.abort()  # half a request must not look like a whole one
+        _cut(line)
         raise
     if chunked and line.transport is not None:
         line.transport.write(b"0\r\n\r\n")
+
+
+def _cut(line: Line) -> None:
+    if line.transport is not None:
+        line.transport.abort()  # half a request must not look like a whole one
 
 
 def _translated(error: Exception, wait: float) -> UpstreamError:

@@ -3,6 +3,7 @@
 The base URL comes from configuration alone; a request can choose a model, never a host (FACTS 7).
 """
 
+import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
@@ -10,6 +11,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from proxy.errors import Refusal
+
+_LABEL = r"[A-Za-z0-9_-]{1,63}"
+_PLACE = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::\d{{1,5}})?")
+_PATH = re.compile(r"[!$-;=A-Z_a-z~]*")  # printable ASCII but for what a URL has to escape
 
 
 class Upstream(msgspec.Struct, frozen=True):
@@ -23,10 +28,14 @@ class Upstream(msgspec.Struct, frozen=True):
     def of(cls, url: str, api_key: str | None = None) -> "Upstream":
         """Raises ValueError when `url` is no plain http or https base."""
         parts = urlsplit(url.strip())
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"'{url}' is no http:// or https:// URL; give the base a client would be given")
         if parts.username or parts.password or parts.query or parts.fragment:
             raise ValueError("the URL carries a user, a query or a fragment; give the bare base, and keys by setting")
+        if (
+            parts.scheme not in ("http", "https")
+            or not _PLACE.fullmatch(parts.netloc)
+            or not _PATH.fullmatch(parts.path)
+        ):
+            raise ValueError(f"'{url}' is no plain http:// or https:// URL; give the base a client would be given")
         return cls(parts.netloc, f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}", api_key)
 
 

@@ -127,6 +127,7 @@ def configure(settings: Settings, app: ASGIApp) -> uvicorn.Config:
         "proxy_headers": False,
         "server_header": False,
         "date_header": False,
+        "limit_concurrency": settings.max_clients + 1,  # uvicorn counts the connection that asks
         "timeout_keep_alive": settings.keep_alive_timeout,
         "timeout_graceful_shutdown": settings.shutdown_timeout,
     }
@@ -137,4 +138,5 @@ def serve(settings: Settings, *, started: Started | None = None) -> None:
     """Run until SIGINT or SIGTERM, then let running requests finish. `started` is told the URL once it listens."""
     logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("uvicorn.error").addFilter(_NotTheCut())
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # a line for each request of the control plane is noise
     Server(configure(settings, create_app(settings, planner=planner_of(settings))), started).run()

@@ -69,6 +69,9 @@ class Settings(BaseSettings):
     max_header_bytes: int = Field(
         default=64 * 1024, gt=0, description="Request line and headers together; beyond it 431."
     )
+    max_clients: int = Field(
+        default=10_000, gt=0, description="Client connections at once; beyond it 503. Keep it below the limit on files."
+    )
     max_connections: int = Field(default=0, ge=0, description="Upstream connections at once; 0 is no limit.")
     connect_timeout: Seconds = Field(default=5.0, description="Until the upstream accepts a connection.")
     first_byte_timeout: Seconds = Field(

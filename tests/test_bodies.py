@@ -128,6 +128,10 @@ def test_a_bomb_is_refused_by_ratio_and_a_small_body_by_the_limit_alone(coding: 
         decode(small, coding, RATIO_FLOOR - 1)
 
 
+def test_identity_beside_another_coding_changes_nothing() -> None:
+    assert decode(gzip.compress(b"hello"), b"gzip, identity", LIMIT) == b"hello"
+
+
 def test_a_body_of_exactly_the_limit_passes() -> None:
     for coding, compress in COMPRESS.items():
         assert decode(compress(b"x" * 5000), coding, 5000) == b"x" * 5000

@@ -54,6 +54,11 @@ async def test_when_all_fail_the_first_failure_is_told() -> None:
     assert (response.status, json.loads(response.body)["error"]["message"]) == (502, "nobody home")
 
 
+async def test_a_fault_of_ours_is_not_taken_for_one_of_theirs() -> None:
+    response, _ = await ask(Canned(200, [], ZeroDivisionError("x")), listing("z"))
+    assert response.status == 500
+
+
 async def test_the_list_of_a_single_upstream_is_untouched() -> None:
     body = b'{"data": [ ],"object":"list"}'
     response, _ = await ask(Canned(200, [], body), settings=Settings.load(upstream="http://a.test/v1"))

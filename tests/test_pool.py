@@ -111,12 +111,14 @@ async def test_a_host_that_takes_no_connection_in_time_is_a_timeout() -> None:
             await transport.close()
 
 
-async def test_an_unknown_host_is_unreachable() -> None:
-    transport = AiohttpTransport(Timeouts())
-    await transport.open()
-    with pytest.raises(Unreachable):
-        await transport.send(outgoing("http://nobody.invalid/v1"))
-    await transport.close()
+async def test_a_port_that_nobody_listens_on_is_unreachable() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        transport = AiohttpTransport(Timeouts())
+        await transport.open()
+        with pytest.raises(Unreachable, match="ClientConnectorError"):
+            await transport.send(outgoing(f"http://127.0.0.1:{unused.getsockname()[1]}/v1"))
+        await transport.close()
 
 
 async def test_a_fresh_connection_is_not_tried_twice() -> None:

@@ -18,8 +18,38 @@ def test_a_base_loses_its_last_slash_and_gives_its_host_as_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("http://127.0.0.1:8000/v1", "127.0.0.1:8000"),
+        ("http://[::1]:8000/v1", "[::1]:8000"),
+        ("https://host_1.ns.svc.cluster.local./v1beta/openai", "host_1.ns.svc.cluster.local."),
+        ("https://x.openai.azure.com/openai/deployments/gpt%2d4", "x.openai.azure.com"),
+        (" http://LOCALHOST ", "LOCALHOST"),
+    ],
+)
+def test_bases_of_every_common_kind_are_taken(url: str, name: str) -> None:
+    assert Upstream.of(url).name == name
+
+
+@pytest.mark.parametrize(
     "url",
-    ["", "a.test/v1", "ftp://a/v1", "http://", "http:///v1", "http://u:p@a/v1", "http://a/v1?x=1", "http://a/v1#f"],
+    [
+        "",
+        "a.test/v1",
+        "ftp://a/v1",
+        "http://",
+        "http:///v1",
+        "http://u:p@a/v1",
+        "http://a/v1?x=1",
+        "http://a/v1#f",
+        "http://a b/v1",
+        "http://a..b/v1",
+        "http://a:port/v1",
+        "http://a:/v1",
+        "http://sch\u00f6n.test/v1",
+        "http://a/v1/a b",
+        "http://a/v1\\x",
+    ],
 )
 def test_what_is_no_plain_base_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="give the"):

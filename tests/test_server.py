@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 from support.servers import CHAT, Client, post
-from support.upstream import LAST_CHUNK, STREAM_HEAD, Close, Script, Wait, chunk, scripted
+from support.upstream import LAST_CHUNK, STREAM_HEAD, Close, Hang, Script, Wait, chunk, scripted
 
 from proxy.app import create_app
 from proxy.server import configure
@@ -71,9 +71,25 @@ async def test_a_stream_that_does_not_end_is_cut_at_the_limit() -> None:
         assert await client.chunk() == EVENT
         process.send_signal(signal.SIGTERM)
         assert LAST_CHUNK not in await client.reader.read()
-        await process.communicate()
+        _, errors = await process.communicate()
         await upstream.gone.wait()
         await client.close()
+    assert b"Traceback" not in errors
+
+
+async def test_a_request_that_was_not_answered_at_the_limit_is_told_to_come_again() -> None:
+    async with scripted([Hang()]) as upstream:
+        process, port = await start(upstream.base, EDGEWISE_SHUTDOWN_TIMEOUT="1")
+        client = await Client.connect(port)
+        await client.send(post("/v1/chat/completions", CHAT))
+        await upstream.heard.wait()
+        process.send_signal(signal.SIGTERM)
+        answer = await client.answer()
+        _, errors = await process.communicate()
+        await upstream.gone.wait()
+        await client.close()
+    assert (answer.status, answer.error["code"], answer.header("retry-after")) == (503, "shutting_down", "1")
+    assert b"Traceback" not in errors
 
 
 async def test_an_upstream_that_breaks_off_is_logged_once_and_without_a_traceback() -> None:

@@ -59,7 +59,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"port": 70_000}, "EDGEWISE_PORT: Input should be less than or equal to 65535"),
     ({"window": 0}, "EDGEWISE_WINDOW: "),
     ({"mode": "loud"}, "EDGEWISE_MODE: Input should be 'enforce' or 'observe'"),
-    ({"upstream": "localhost:1"}, "EDGEWISE_UPSTREAM: 'localhost:1' is no http:// or https:// URL; give the base"),
+    ({"upstream": "localhost:1"}, "EDGEWISE_UPSTREAM: 'localhost:1' is no plain http:// or https:// URL; give"),
     ({"upstreams": "{"}, "EDGEWISE_UPSTREAMS: is not JSON"),
     ({"upstreams": "[]"}, "EDGEWISE_UPSTREAMS: is JSON, but no object; write an object"),
     ({"upstreams": {"a*": 7}}, "EDGEWISE_UPSTREAMS['a*']: is neither a URL nor an object; write"),

@@ -1,6 +1,7 @@
 """FACTS 2 and 3: what happens to connections, over real sockets."""
 
 import asyncio
+import gc
 import socket
 import threading
 from collections.abc import Callable
@@ -59,13 +60,17 @@ async def test_a_client_that_leaves_ends_the_wait_for_a_429() -> None:
     assert len(upstream.requests) == 1
 
 
-async def test_a_client_that_leaves_inside_its_upload_leaves_no_half_request_that_looks_whole() -> None:
+async def test_a_client_that_leaves_inside_its_upload_leaves_no_half_request_that_looks_whole(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     async with scripted([Hang()]) as upstream, running(upstream.base) as proxy:
         async with proxy.client() as client:
             await client.send(request("POST", "/v1/files", b"", ("content-length", "1000000")) + b"x" * 100_000)
             await until(lambda: upstream.connections == 1)
         await until(lambda: not proxy.server.server_state.tasks)
     assert upstream.requests == []
+    gc.collect()
+    assert caplog.text == ""
 
 
 async def test_a_response_that_comes_before_the_upload_is_over_reaches_the_client() -> None:
@@ -234,6 +239,13 @@ async def test_two_hundred_streams_at_once_stay_apart() -> None:
     assert {(answer.status, answer.body) for answer in answers} == {(200, EVENT)}
     assert len({answer.header("edgewise-request-id") for answer in answers}) == 200
     assert threading.active_count() < 50
+
+
+async def test_connections_beyond_the_limit_are_told_so() -> None:
+    async with scripted([Hang()]) as upstream, running(upstream.base, max_clients=1) as proxy, proxy.client() as first:
+        await first.send(post("/v1/chat/completions", CHAT))
+        await upstream.heard.wait()
+        assert (await proxy.get("/healthz")).status == 503
 
 
 SPARE = response(200, b'{"for":"nobody"}')
