@@ -14,7 +14,7 @@ LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashe
 # Directories are listed too: their time changes when a file goes away.
 SOURCES := $(shell find proxy policies -name __pycache__ -prune -o -print)
 # Branch coverage of the shell, in per cent. It only ever rises.
-PROXY_FLOOR := 85
+PROXY_FLOOR := 97
 
 .PHONY: help run test gates style types layers sizes containers audit format e2e bench lock clean
 help: ## this list
