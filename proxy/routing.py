@@ -16,6 +16,8 @@ _LABEL = r"[A-Za-z0-9_-]{1,63}"
 _PLACE = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::\d{{1,5}})?")
 _PATH = re.compile(r"[!$-;=A-Z_a-z~]*")  # printable ASCII but for what a URL has to escape
 
+_REFUSED = re.compile(rb"[\x00-\x20\x7f@\\#]")
+
 
 class Upstream(msgspec.Struct, frozen=True):
     """`base` is an absolute URL with no trailing slash; `api_key`, when set, replaces the client's credentials."""
@@ -44,17 +46,13 @@ class Routes(msgspec.Struct, frozen=True):
 
     patterns: tuple[tuple[str, Upstream], ...] = ()
     default: Upstream | None = None
+    upstreams: tuple[Upstream, ...] = ()  # each once, the default first
 
     @classmethod
     def of(cls, default: Upstream | None, by_model: Mapping[str, Upstream]) -> "Routes":
-        return cls(tuple(by_model.items()), default)
-
-    @property
-    def upstreams(self) -> tuple[Upstream, ...]:
-        """Each once, the default first."""
-        listed = [self.default] if self.default else []
-        listed += [upstream for _, upstream in self.patterns]
-        return tuple(dict.fromkeys(listed))
+        listed = [default] if default else []
+        listed += by_model.values()
+        return cls(tuple(by_model.items()), default, tuple(dict.fromkeys(listed)))
 
     def for_model(self, model: str) -> Upstream:
         """Raises Refusal (404) when no pattern fits and there is no default."""
@@ -82,7 +80,7 @@ def rest_of(raw_path: bytes) -> bytes | None:
     if not path.startswith((b"/v1/", b"/chat/completions")):
         return None
     rest = path[3:] if path.startswith(b"/v1/") else path
-    if any(byte in rest for byte in b"@\\#") or any(byte <= 0x20 or byte == 0x7F for byte in rest) or _climbs(rest):
+    if _REFUSED.search(rest) or _climbs(rest):
         raise Refusal(400, "the request path holds '..', '@', '\\', '#' or a control byte, which are not forwarded")
     return rest
 

@@ -171,10 +171,13 @@ async def _receive(reader: asyncio.StreamReader) -> Received | None:
     except (asyncio.IncompleteReadError, ConnectionError):
         return None
     received = Received(head, b"")
-    if length := received.header(b"content-length"):
-        received.body = await reader.readexactly(int(length))
-    elif received.header(b"transfer-encoding") is not None:
-        received.body = await _chunked(reader)
+    try:
+        if length := received.header(b"content-length"):
+            received.body = await reader.readexactly(int(length))
+        elif received.header(b"transfer-encoding") is not None:
+            received.body = await _chunked(reader)
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None
     return received
 
 
