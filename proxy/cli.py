@@ -1,6 +1,7 @@
 """The `edgewise` command: arguments in, exit codes out. What the commands do is in `commands`, `serving` and `demo`."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -21,6 +22,9 @@ Command = Callable[[argparse.Namespace], int]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; its exit code. Messages go to stderr, results to stdout."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal of another encoding shows a question mark
     options = parser().parse_args(arguments)
     command: Command = options.command
     try:

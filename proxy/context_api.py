@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast
 import msgspec
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.types import ExceptionHandler
 
@@ -82,35 +83,37 @@ def install(api: FastAPI, context: Context) -> None:
 
 def routes(context: Context) -> APIRouter:
     refused: dict[int | str, dict[str, Any]] = {code: {"model": Error} for code in (400, 401)}
-    router = APIRouter(prefix="/context", tags=["context"], responses=refused)
-    Tenant = Annotated[str, Depends(context.tenant)]
+    bearer = HTTPBearer(auto_error=False, description="The key that your requests carry.")  # for /docs to ask for
+    router = APIRouter(prefix="/context", tags=["context"], responses=refused, dependencies=[Depends(bearer)])
 
     @router.post("/plan", response_model=Planned, openapi_extra=_BODY)
-    async def plan(request: Request, _: Tenant, window: Annotated[int | None, Query(gt=0)] = None) -> Response:
+    async def plan(request: Request, window: Annotated[int | None, Query(gt=0)] = None) -> Response:
         """What would be done with a chat request, span by span, before and after. Nothing is forwarded.
 
         `window` (tokens) goes before what is known of the model. `request` is what would be forwarded; where the
         request cannot fit, `error` is what would be answered.
         """
+        context.tenant(request)
         received = await context.chat_request(request)
         return _json(plan_object(received, await context.plan(received, window)))
 
     @router.post("/count", response_model=Counted, openapi_extra=_BODY)
-    async def count(request: Request, _: Tenant) -> Response:
+    async def count(request: Request) -> Response:
         """What a chat request costs, by bucket and by span, in tokens of its model."""
+        context.tenant(request)
         received = await context.chat_request(request)
         return _json(count_object(await context.count(received)))
 
     @router.get("/requests", response_model=Requests)
-    async def requests(tenant: Tenant, limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 20) -> Response:
+    async def requests(request: Request, limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 20) -> Response:
         """The caller's last requests, the newest first, without their spans."""
-        told = [facts(record) for record in context.history.latest(tenant, limit)]
+        told = [facts(record) for record in context.history.latest(context.tenant(request), limit)]
         return _json(msgspec.json.encode({"requests": told}))
 
     @router.get("/requests/{id}", response_model=PastRequest, responses={404: {"model": Error}})
-    async def one(id: str, tenant: Tenant) -> Response:
+    async def one(request: Request, id: str) -> Response:
         """One of the caller's last requests by its `Edgewise-Request-Id`: every span before and after, and why."""
-        record = context.history.get(tenant, id)
+        record = context.history.get(context.tenant(request), id)
         if record is None:
             raise Refusal(404, "no such request of this caller is remembered; only the last ones are", code="not_found")
         return _json(record_object(record))

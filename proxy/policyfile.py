@@ -7,15 +7,14 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from policies.policy import Policy, PolicyError, Read
+from policies.policy import Policy, PolicyError
 
 DEFAULT = "balanced"
 
 
 def presets() -> dict[str, Traversable]:
     """The shipped policy files by name, in alphabetical order."""
-    folder = resources.files("policies") / "presets"
-    files = {file.name.removesuffix(".toml"): file for file in folder.iterdir() if file.name.endswith(".toml")}
+    files = {file.name.removesuffix(".toml"): file for file in _folder().iterdir() if file.name.endswith(".toml")}
     return dict(sorted(files.items()))
 
 
@@ -23,7 +22,7 @@ def load(name_or_path: str) -> Policy:
     """The policy of that name, or in that file; what it names is read relative to it. Raises PolicyError."""
     shipped = presets().get(name_or_path)
     if shipped is not None:
-        return _parse(shipped.read_text("utf-8"), f"preset '{name_or_path}'", _nothing)
+        return _parse(shipped.read_text("utf-8"), f"preset '{name_or_path}'", _folder())
     path = Path(name_or_path)
     try:
         text = path.read_text("utf-8")
@@ -33,15 +32,15 @@ def load(name_or_path: str) -> Policy:
         raise PolicyError(f"{name_or_path}: cannot be read: {error.strerror}; give a TOML file") from None
     except UnicodeDecodeError:
         raise PolicyError(f"{name_or_path}: is not UTF-8 text; give a TOML file") from None
-    return _parse(text, name_or_path, lambda name: _text(path.parent / name))
+    return _parse(text, name_or_path, path.parent)
 
 
-def _parse(text: str, place: str, read: Read) -> Policy:
+def _parse(text: str, place: str, folder: Traversable) -> Policy:
     """With a digest of the file and of what it names, which says whether a policy has changed."""
     digest = hashlib.blake2b(text.encode(), digest_size=8)
 
     def noted(name: str) -> str:
-        said = read(name)
+        said = _text(folder / name)
         digest.update(said.encode())
         return said
 
@@ -49,15 +48,15 @@ def _parse(text: str, place: str, read: Read) -> Policy:
     return dataclasses.replace(policy, digest=digest.hexdigest())
 
 
-def _text(path: Path) -> str:
+def _text(path: Traversable) -> str:
     try:
         return path.read_text("utf-8")
     except UnicodeDecodeError:
         raise OSError(0, "it is not UTF-8 text") from None
 
 
-def _nothing(name: str) -> str:
-    raise FileNotFoundError(2, "a preset names no files", name)
+def _folder() -> Traversable:
+    return resources.files("policies") / "presets"
 
 
 def _unknown(name: str) -> str:

@@ -146,6 +146,7 @@ async def test_the_documentation_names_every_path_and_its_shape(client: httpx2.A
         "/context/requests",
         "/context/requests/{id}",
     }
+    assert told["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
     plan_it = told["paths"]["/context/plan"]["post"]
     assert plan_it["requestBody"]["content"]["application/json"]["example"]["model"] == "gpt-4o"
     assert plan_it["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].endswith("/Planned")

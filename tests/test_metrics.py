@@ -1,9 +1,17 @@
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from support.plans import hopeless, long, plan, record, small
 
+from policies.draft import Draft
+from policies.plan import Edit, Level
+from proxy.engine import Engine
 from proxy.metrics import MOST_CHILDREN, Counts, Metrics
-from proxy.observe import Ending
+from proxy.observe import Ending, facts
+from proxy.policyfile import load
+from proxy.settings import Settings
 
 
 @pytest.fixture
@@ -64,6 +72,25 @@ def test_drift_is_what_was_billed_by_what_was_counted(metrics: Metrics) -> None:
     assert value(metrics, "count_drift_ratio_count", upstream="api.example:443") == 1
     assert value(metrics, "upstream_responses_total", status="200") == 2
     assert value(metrics, "overhead_seconds_count", outcome="untouched") == 3
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A third-party step with a fault."""
+
+    name: str = "broken"
+    level: Level = Level.TOOL_RESULTS
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        raise ZeroDivisionError(draft.total)
+
+
+def test_a_broken_step_is_counted_and_told(metrics: Metrics) -> None:
+    policy = load("balanced")
+    made = Engine(Settings.load(), replace(policy, steps=(Broken(), *policy.steps))).plan_sync(long(), 4_000)
+    metrics.planned(record(made))
+    assert (value(metrics, "failed_steps_total", step="broken") or 0) >= 1
+    assert "broken" in facts(record(made))["failed_steps"]
 
 
 def test_fallbacks_and_the_version_are_told(metrics: Metrics) -> None:

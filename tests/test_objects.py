@@ -27,8 +27,8 @@ def test_a_plan_says_what_would_be_forwarded() -> None:
     told = planned(long())
     assert sum(told["received"].values()) == told["total"] == told["received_total"]
     assert sum(told["sent"].values()) == told["sent_total"] <= told["limit"]
-    assert told["level"] == "tool_results"
-    assert told["decisions"][0]["outcome"] == "applied"
+    assert told["level"] != "none"
+    assert any(decision["outcome"] == "applied" for decision in told["decisions"])
     again = ChatRequest.parse(json.dumps(told["request"]).encode())
     assert engine().count(again, 4_000).received_total == told["sent_total"]
 
@@ -57,7 +57,8 @@ def test_a_past_request_has_spans_and_decisions_but_no_text() -> None:
     told = json.loads(record_object(record(made)))
     assert told["sent"] == made.sent_total
     assert sum(told["buckets"]["received"].values()) == told["received"]
-    assert {span["id"] for span in told["spans"] if span["what"]} >= {told["decisions"][0]["spans"][0]}
+    touched = {span for decision in told["decisions"] if decision["outcome"] == "applied" for span in decision["spans"]}
+    assert {span["id"] for span in told["spans"] if span["what"]} == touched
     assert SECRET not in json.dumps(told)
 
 

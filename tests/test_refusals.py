@@ -5,7 +5,7 @@ import pytest
 from support.plans import engine, hopeless, plan, small
 
 from policies.request import ChatRequest
-from proxy.refusals import answer, wants_usage
+from proxy.refusals import answer, error_object, wants_usage
 
 
 def body(of: ChatRequest, on_refuse: str = "error") -> Any:
@@ -84,10 +84,16 @@ def test_only_true_asks_for_usage(options: object) -> None:
 
 
 def test_options_that_are_no_json_ask_for_nothing() -> None:
-    whole = small(stream_options={}).body.replace(b'"stream_options": {}', b'"stream_options": "\\ud800"')
+    deep = b"[" * 600 + b"]" * 600
+    whole = small(stream_options={}).body.replace(b'"stream_options": {}', b'"stream_options": ' + deep)
     assert not wants_usage(ChatRequest.parse(whole))
 
 
 def test_a_plan_that_fits_is_no_refusal() -> None:
     with pytest.raises(ValueError, match="fits"):
         answer(small(), plan(small()), "error", "ew_1", 7)
+
+
+def test_an_error_object_wants_a_refusal() -> None:
+    with pytest.raises(ValueError, match="fits"):
+        error_object(plan(small()))

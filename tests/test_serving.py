@@ -84,6 +84,17 @@ def test_a_request_shows_in_headers_metrics_context_and_one_log_line_without_its
     assert running.returncode == 130
 
 
+def test_with_an_upstream_it_says_where_it_forwards_to() -> None:
+    with serving() as (first, _):
+        base = re.findall(r"http://\S+", first[0])[0] + "/v1"
+        with serving("--upstream", base, "--mode", "observe") as (greeting, _):
+            told, headers = ask(re.findall(r"http://\S+", greeting[0])[0])
+    assert f"forwards to {base} (policy balanced, mode observe)" in greeting[0]
+    assert not any("curl" in line for line in greeting)
+    assert "not a model" in told["choices"][0]["message"]["content"]
+    assert ", planned=57, " in headers["edgewise-budget"]
+
+
 def test_a_port_that_is_taken_is_code_2() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

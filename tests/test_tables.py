@@ -52,7 +52,7 @@ def test_spans_show_before_and_after() -> None:
         "was",
         "done",
     ]
-    assert "elide: an older result" in shown
+    assert "elide: " in shown
     assert "\x1b" not in shown
 
 
