@@ -40,6 +40,7 @@ class Draft:
         self._received = {span.id: span for span in spans}
         self._live = dict(self._received)
         self._total = bill.total
+        self.settled: set[str] = set()  # spans of which a stub was tried and would not be smaller
         self._opened: dict[bytes, Message] = {}
         self._measured: dict[str, int] = {}
 
@@ -79,9 +80,13 @@ class Draft:
         key = span.item.key
         return self._opened.get(key) or self._opened.setdefault(key, Message.of(span.item.raw))
 
+    def received(self, span: Span) -> Span:
+        """The span as it came, whatever was made of it since."""
+        return self._received.get(span.id, span)
+
     def original(self, span: Span) -> str:
-        """The text of the message as it was received, whatever was made of it since."""
-        return self.message(self._received.get(span.id, span)).text
+        """The text of the message as it came."""
+        return self.message(self.received(span)).text
 
     def facts(self, span: Span) -> Facts:
         return self.counter.facts(span.item)
@@ -126,7 +131,7 @@ class Draft:
         if messages == received.messages and tools == received.tools:
             return received
         choice = received.tool_choice if tools else None
-        return Prompt(received.model, messages, tools, choice, received.response_format)
+        return msgspec.structs.replace(received, messages=messages, tools=tools, tool_choice=choice)
 
     def rebill(self) -> None:
         """Count everything again: what single edits were estimated to save becomes what they save together."""

@@ -20,6 +20,11 @@ class Entry(msgspec.Struct, frozen=True):
     before: tuple[Span, ...]
     after: Span | None
 
+    @property
+    def freed(self) -> int:
+        """Tokens."""
+        return sum(span.tokens for span in self.before) - (self.after.tokens if self.after else 0)
+
 
 class Editor:
     """Applies edits to `draft`. `decisions` is the log, in the order things were tried."""
@@ -62,18 +67,20 @@ class Editor:
         self.decisions, self._entries = list(state[1]), list(state[2])
 
     def refill(self, ceiling: int, enough: int) -> None:
-        """Take back the latest edits that were not needed after all, while the total stays below `ceiling` and until
-        it reaches `enough` (tokens): what a batch freed too much is given back to the prompt."""
-        for entry in reversed(self._entries):
-            if self.draft.total >= enough:
+        """Take back edits that were not needed after all, the largest that fits first, while the total stays within
+        `ceiling` and until it reaches `enough` (tokens): what was freed too much is given back to the prompt."""
+        while self.draft.total < enough:
+            room = ceiling - self.draft.total
+            fitting = [entry for entry in self._entries if entry.freed <= room and self._stands(entry)]
+            if not fitting:
                 return
-            cost = sum(span.tokens for span in entry.before) - (entry.after.tokens if entry.after else 0)
-            if entry.before[0].kind == "message" and self._stands(entry) and self.draft.total + cost <= ceiling:
-                for span in entry.before:
-                    self.draft.put(span)
-                self.decisions[entry.at] = msgspec.structs.replace(
-                    self.decisions[entry.at], outcome="undone", because="not needed: the rest freed enough"
-                )
+            entry = max(fitting, key=lambda one: one.freed)
+            self._entries.remove(entry)
+            for span in entry.before:
+                self.draft.put(span)
+            decision = self.decisions[entry.at]
+            because = "not needed: the rest freed enough"
+            self.decisions[entry.at] = msgspec.structs.replace(decision, outcome="undone", because=because)
 
     def _stands(self, entry: Entry) -> bool:
         """Nothing was built on it since: its spans are gone, or carry the bytes that it put there."""
@@ -92,10 +99,12 @@ class Editor:
         item = Item.of(edit.raw)
         before, after = self.draft.cost(span, span.item), self.draft.cost(span, item)
         if after >= before:
+            self.draft.settled.add(span.id)
             self._log(step, action, "undone", (span.id,), (before, after), "would not save tokens")
             return
         tokens = max(0, span.tokens - (before - after))
-        changed = msgspec.structs.replace(span, item=item, tokens=tokens, elided=action is Action.ELIDE)
+        elided = action is Action.ELIDE
+        changed = msgspec.structs.replace(span, item=item, tokens=tokens, elided=elided, shortened=not elided)
         self._entries.append(Entry(len(self.decisions), (span,), changed))
         self.draft.put(changed)
         self._log(step, action, "applied", (span.id,), (before, after), edit.because)

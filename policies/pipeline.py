@@ -118,7 +118,7 @@ def _plan(
     refusal = None
     if budget.limit is not None and draft.total > budget.limit:
         refusal = refuse(request.prompt, draft)
-    elif not editor.changed and not _injected(editor):
+    elif not editor.changed and not _injected(editor) and not _over(bill, budget):
         draft = _untouched(draft, received, bill)
     return Plan(
         budget=budget,
@@ -135,6 +135,10 @@ def _plan(
         refusal=refusal,
         failed_steps=tuple(failed),
     )
+
+
+def _over(bill: Bill, budget: Budget) -> bool:
+    return budget.limit is not None and bill.total > budget.limit
 
 
 def _injected(editor: Editor) -> bool:

@@ -4,13 +4,13 @@ from policies.budget import Pressure, fixed_tokens
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.grammar import mend
-from policies.notes import NOTE_TOKENS
+from policies.notes import note_tokens
 from policies.plan import ORDER, Level
 from policies.policy import Policy
 from policies.step import Step
 
 ENOUGH = 0.63  # of the limit: a prompt that had to be cut is not cut further than this where its spans allow it
-CEILING = 0.95  # of the limit: how far edits that were not needed may be taken back
+CEILINGS = (0.99, 0.9)  # of the limit: how far edits that were not needed may be taken back; the second if it misses
 
 
 def press(draft: Draft, editor: Editor, policy: Policy) -> list[str]:
@@ -22,7 +22,7 @@ def press(draft: Draft, editor: Editor, policy: Policy) -> list[str]:
         if level is ORDER[0]:
             mend(draft, editor)
         if level is Level.HISTORY:
-            draft.reserved += NOTE_TOKENS
+            draft.reserved += note_tokens(draft.limit)
         draft.level, draft.target = level, _pressure(draft).target(policy.levels[level].free_to)
         for step in policy.steps:
             if step.level is not Level.NONE and ORDER.index(step.level) <= ORDER.index(level):
@@ -57,7 +57,9 @@ def _pressure(draft: Draft) -> Pressure:
 
 def _give_back(draft: Draft, editor: Editor) -> None:
     before = editor.snapshot()
-    editor.refill(int(CEILING * draft.limit), int(ENOUGH * draft.limit))
-    draft.rebill()
-    if draft.total > draft.limit:  # spans cost more together than the sum of their estimates
-        editor.restore(before)
+    for ceiling in CEILINGS:
+        editor.refill(int(ceiling * draft.limit), int(ENOUGH * draft.limit))
+        draft.rebill()
+        if draft.total <= draft.limit:
+            return
+        editor.restore(before)  # spans cost more together than the sum of their estimates

@@ -3,13 +3,18 @@
 from policies.clipping import clip
 from policies.digest import Measure
 from policies.folding import fold_json
+from policies.jsonraw import dumps, loads
 from policies.stubs import stub
+
+DIGEST_TOKENS = 120
+STUB_TOKENS = 60  # about what a stub costs beside its digest
+EXCERPT_SHARE = 0.8  # of the room: JSON inside a JSON string needs escapes
 
 
 def shrink(text: str, name: str, keep_tokens: int, measure: Measure) -> str:
     """`text` in at most about `keep_tokens`; `text` itself when it is no longer than that.
 
-    JSON that cannot be folded so far becomes a stub, which is JSON too: half an object would be none.
+    JSON that cannot be folded so far becomes a stub with an excerpt, which is JSON too: half an object would be none.
     """
     tokens = measure(text)
     if tokens <= keep_tokens:
@@ -19,5 +24,17 @@ def shrink(text: str, name: str, keep_tokens: int, measure: Measure) -> str:
     folded = fold_json(text, keep_tokens=keep_tokens, measure=measure)
     if folded is not None and measure(folded.text) <= keep_tokens:
         return folded.text
-    digest_tokens = max(0, min(200, keep_tokens - 60))
-    return stub(name, text, tokens, cap=digest_tokens, measure=measure)
+    digest_tokens = max(0, min(DIGEST_TOKENS, keep_tokens - STUB_TOKENS))
+    said = stub(name, text, tokens, cap=digest_tokens, measure=measure)
+    if not said.startswith("{"):  # it only looked like JSON
+        return clip(text, keep_tokens=keep_tokens, measure=measure)
+    return _with_excerpt(said, text, keep_tokens, measure)
+
+
+def _with_excerpt(said: str, text: str, keep_tokens: int, measure: Measure) -> str:
+    room = int((keep_tokens - measure(said)) * EXCERPT_SHARE)
+    if room < STUB_TOKENS:
+        return said
+    excerpt = clip(text, keep_tokens=room, measure=measure)
+    longer = dumps({**loads(said.encode()), "excerpt": excerpt}).decode()
+    return longer if measure(longer) <= keep_tokens else said

@@ -60,6 +60,7 @@ class Span(msgspec.Struct, frozen=True):
     priority: int = 0  # higher is kept longer among equals
     merged: tuple[tuple[Bucket, int], ...] = ()
     elided: bool = False  # a stub stands for it
+    shortened: bool = False  # its text was rewritten
 
     @property
     def kind(self) -> Literal["message", "tool"]:

@@ -34,12 +34,10 @@ class CapTools:
         called = {name for span in draft.messages for name in draft.facts(span).call_names}
         users = [span for span in draft.messages if span.is_user]
         text = draft.message(users[-1]).text if users else ""
-        last_resort = draft.level is Level.EMERGENCY
         for span in sorted(draft.tools, key=lambda tool: _rank(tool, called, text)):
             if draft.total <= draft.limit or _cost(draft) <= cap:
                 return
-            needed = _rank(span, called, text)[0] > 0
-            if span.evict is not Evict.PINNED and (last_resort or not needed):
+            if span.evict is not Evict.PINNED:
                 yield Drop((span.id,), "tools over their cap, the lowest in rank first")
 
 

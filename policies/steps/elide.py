@@ -30,7 +30,11 @@ class ElideResults:
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         for keep in self.keep_rounds:
-            candidates = [span for span in older(draft, keep) if not span.elided and span.tokens > STUB_LEAST]
+            candidates = [
+                span
+                for span in older(draft, keep)
+                if not span.elided and span.tokens > STUB_LEAST and span.id not in draft.settled
+            ]
             large = [span for span in candidates if span.tokens >= self.first_tokens]
             small = [span for span in candidates if span.tokens < self.first_tokens]
             for span in [*large, *small]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from policies.draft import Draft
 from policies.plan import Drop, Edit, Level
 from policies.spans import Tier
-from policies.steps.window import drop_users, rounds_before
+from policies.steps.window import less_of_users, rounds_before
 
 
 @dataclass(frozen=True)
@@ -25,4 +25,4 @@ class Emergency:
             if draft.total > draft.limit and span.tier is Tier.L3 and span.round < 0 and not span.is_user:
                 yield Drop((span.id,), "belongs to no round that is kept")
         for task in (False, True):
-            yield from drop_users(draft, lambda _users: draft.total > draft.limit, task=task)
+            yield from less_of_users(draft, lambda _users: draft.total - draft.limit, task=task)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from policies.budget import RESULT_FLOOR
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Edit, Level, Rewrite
@@ -11,40 +10,48 @@ from policies.shrinking import shrink
 from policies.spans import Span
 from policies.steps.results import results
 
-PASSES = 3  # a text shrinks to about what it was asked for; what is then still missing is asked of it again
+GENTLE_TOKENS = 256
+SMALLEST_TOKENS = 24
+PASSES = 4  # a text shrinks to about what it was asked for; what is then still missing is asked of it again
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Lowers one waterline over all results that are left until the prompt is within the limit."""
+    """Lowers one waterline over all results that are left until the prompt is within the limit: down to
+    `gentle_tokens` at first, in an emergency to the smallest form that still says what it was."""
 
+    gentle_tokens: int = GENTLE_TOKENS
     level: Level = Level.HISTORY
     name: str = "fit"
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
+        floor = SMALLEST_TOKENS if draft.level is Level.EMERGENCY else self.gentle_tokens
         for _ in range(PASSES):
             over = draft.total - draft.limit
             if over <= 0:
                 return
-            spans = list(results(draft, over=RESULT_FLOOR))
-            line = waterline([span.tokens for span in spans], over)
+            spans = list(results(draft, over=floor))
+            line = waterline([span.tokens for span in spans], over, floor)
             for span in spans:
                 if span.tokens > line:
                     yield self._edit(draft, span, line)
+            draft.rebill()
 
     def _edit(self, draft: Draft, span: Span, line: int) -> Edit:
-        frame = draft.facts(span).tokens - draft.measure(draft.message(span).text)
-        keep = max(RESULT_FLOOR // 2, line - max(0, frame))
-        short = shrink(draft.original(span), span.name, keep, draft.measure)
+        """In a parallel round a text may cost a multiple of what it costs alone, as a part of one JSON list."""
+        alone = draft.facts(span).tokens
+        frame = alone - draft.measure(draft.message(span).text)
+        keep = line * alone // max(span.tokens, alone) - max(0, frame)
+        short = shrink(draft.original(span), span.name, max(SMALLEST_TOKENS, keep), draft.measure)
         return Rewrite(span.id, with_text(span.item.raw, short), f"said in about {line} tokens so that the prompt fits")
 
 
-def waterline(sizes: list[int], over: int) -> int:
-    """The size to which the larger ones must shrink so that together they lose `over`; never under the floor."""
+def waterline(sizes: list[int], over: int, floor: int) -> int:
+    """The size to which the larger ones must shrink so that together they lose `over`; never under `floor`."""
     ordered = sorted(sizes, reverse=True)
-    for count, size in enumerate(ordered, start=1):
+    for count in range(1, len(ordered) + 1):
         lower = ordered[count] if count < len(ordered) else 0
         level = (sum(ordered[:count]) - over) // count
-        if level >= lower or size <= RESULT_FLOOR:
-            return max(RESULT_FLOOR, level)
-    return RESULT_FLOOR
+        if level >= lower:
+            return max(floor, level)
+    return floor

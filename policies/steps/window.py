@@ -3,11 +3,19 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from policies.budget import TOOLS_CAP_SHARE
+from policies.clipping import clip
 from policies.draft import Draft
-from policies.plan import Drop, Edit, Level
+from policies.messages import with_text
+from policies.plan import Drop, Edit, Level, Rewrite
 from policies.spans import Span, Tier
+from policies.steps.fit import GENTLE_TOKENS
+from policies.steps.results import results
 
-More = Callable[[list[Span]], bool]
+Need = Callable[[list[Span]], int]  # of the older user messages that are left → tokens that should still go
+
+KEPT_TOKENS = 400  # a user message is said shorter if at least so much of it stays, else dropped
+NOTE_SLACK = 16  # tokens
 
 
 @dataclass(frozen=True)
@@ -17,7 +25,7 @@ class Window:
     Older user messages stay verbatim as long as they cost at most `users_share` of the limit.
     """
 
-    keep_rounds: tuple[int, ...] = (5, 3, 2, 1)
+    keep_rounds: tuple[int, ...] = (5, 3, 2, 1, 0)
     users_share: float = 0.3
     level: Level = Level.HISTORY
     name: str = "window"
@@ -29,7 +37,8 @@ class Window:
                     return
                 yield Drop(tuple(span.id for span in spans), f"older than the newest {keep} rounds")
         cap = int(self.users_share * draft.limit)
-        yield from drop_users(draft, lambda users: draft.excess > 0 and _cost(users) > cap)
+        yield from less_of_users(draft, lambda users: min(draft.excess, _cost(users) - cap))
+        yield from less_of_users(draft, lambda _users: draft.total - _elastic(draft) - draft.limit)
 
 
 def rounds_before(draft: Draft, keep: int) -> list[tuple[Span, ...]]:
@@ -39,13 +48,30 @@ def rounds_before(draft: Draft, keep: int) -> list[tuple[Span, ...]]:
     return [spans for spans in rounds if all(span.tier is Tier.L3 for span in spans)]
 
 
-def drop_users(draft: Draft, more: More, *, task: bool = False) -> Iterator[Edit]:
-    """Older user messages, oldest first, while `more(those that are left)`; the first one, the task, only if asked."""
-    users = [span for span in draft.messages if span.is_user and span.tier is Tier.L3]
-    if not task and users and users[0].turn == 0:
-        users = users[1:]
-    while users and more(users):
-        yield Drop((users.pop(0).id,), "an older user message")
+def less_of_users(draft: Draft, need: Need, *, task: bool = False) -> Iterator[Edit]:
+    """Free what `need` says of the older user messages: of one long message if that is enough, else whole messages,
+    oldest first; the first one, the task, only if `task`."""
+    while (need_now := need(users := _older_users(draft))) > 0 and users:
+        longest = max(users, key=lambda span: span.tokens)
+        keep = longest.tokens - need_now
+        if keep >= KEPT_TOKENS and not draft.facts(longest).media and not longest.shortened:
+            short = clip(draft.original(longest), keep_tokens=keep - NOTE_SLACK, measure=draft.measure)
+            yield Rewrite(longest.id, with_text(longest.item.raw, short), "a long older user message, said shorter")
+            continue
+        going = users if task or users[0].turn > 0 else users[1:]
+        if not going:
+            return
+        yield Drop((going[0].id,), "an older user message")
+
+
+def _older_users(draft: Draft) -> list[Span]:
+    return [span for span in draft.messages if span.is_user and span.tier is Tier.L3]
+
+
+def _elastic(draft: Draft) -> int:
+    """What `fit` can still take, and the tools above their cap: before that, user messages need not go."""
+    tools = sum(span.tokens for span in draft.tools) - int(TOOLS_CAP_SHARE * draft.limit)
+    return max(0, tools) + sum(span.tokens - GENTLE_TOKENS for span in results(draft, over=GENTLE_TOKENS))
 
 
 def _cost(users: list[Span]) -> int:
