@@ -103,7 +103,9 @@ def headers(record: Record) -> list[Header]:
     report = record.report
     shown = report.sent if record.refused is not None and not record.observing else record.forwarded
     tokens = ", ".join([f"{bucket}={count}" for bucket, count in shown.items() if count])
-    found = [(b"edgewise-tokens", tokens.encode()), (b"edgewise-budget", _budget(record).encode())]
+    found = [(b"edgewise-budget", _budget(record).encode())]
+    if tokens:  # an empty dictionary is no field at all (RFC 9651, 3.2)
+        found.append((b"edgewise-tokens", tokens.encode()))
     if record.about.session:
         found.append((b"edgewise-session", quote(record.about.session[:LABEL], safe="!#$&'*+-.^_`|~:/@=,;()").encode()))
     return found
