@@ -28,11 +28,14 @@ class Protocol(HttpToolsProtocol):
     """Refuses, in plain text, what uvicorn would hide from the app or accept without limit (FACTS 3 and 7)."""
 
     max_header_bytes = 64 * 1024
+    in_head = False
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.fault: tuple[int, str] | None = None
         self.header_bytes = 0
+        self.unfinished = 0
+        self.in_head = True
         self.declined = False
 
     def on_url(self, url: bytes) -> None:
@@ -43,15 +46,19 @@ class Protocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
         self.header_bytes += len(name) + len(value) + 4
-        if self.header_bytes + len(self.url) > self.max_header_bytes or len(self.headers) >= MAX_FIELDS:
-            self._fail(431, f"The headers are over {self.max_header_bytes} bytes or {MAX_FIELDS} fields.")
+        if self.header_bytes > self.max_header_bytes or len(self.headers) >= MAX_FIELDS:
+            self._fail(*self._too_much())
         if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
             self._fail(400, "The only transfer coding that is understood is chunked.")
         if name == b"expect" and value.lower() == b"100-continue":
             self.expect_100_continue = True
         self.headers.append((name, value))
 
+    def _too_much(self) -> tuple[int, str]:
+        return 431, f"The headers are over {self.max_header_bytes} bytes or {MAX_FIELDS} fields."
+
     def on_headers_complete(self) -> None:
+        self.in_head = False
         if not TARGET.fullmatch(self.url):
             self._fail(400, "The request target must be a path of printable ASCII without '#', '@' or a backslash.")
         self.declined = self.parser.should_upgrade() and self._get_upgrade() != b"websocket"
@@ -65,6 +72,11 @@ class Protocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         self.fed = data
         super().data_received(data)
+        if self.in_head:  # the parser keeps a header to itself until it has ended, however long it grows
+            self.unfinished += len(data)
+            if self.unfinished > self.max_header_bytes + MAX_TARGET and not self.transport.is_closing():
+                self.fault = self._too_much()
+                self.send_400_response("")
 
     def send_400_response(self, msg: str) -> None:
         status, text = self.fault or (400, msg)

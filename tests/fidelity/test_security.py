@@ -146,6 +146,21 @@ async def test_headers_are_bounded(headers: list[tuple[str, str]], status: int) 
     assert answer.status == status
 
 
+async def test_a_header_that_never_ends_is_bounded() -> None:
+    async with scripted() as upstream, running(upstream.base) as proxy, proxy.client() as client:
+        await client.send(b"GET /v1/models HTTP/1.1\r\nhost: x\r\nx-long: ")
+        await client.send(b"v" * 82_000)
+        answer = await client.answer()
+    assert answer.status == 431
+
+
+async def test_a_large_body_beside_a_small_head_is_no_large_head() -> None:
+    async with scripted() as upstream, running(upstream.base) as proxy, proxy.client() as client:
+        for _ in range(2):
+            await client.send(post("/v1/chat/completions", {**CHAT, "pad": "x" * 400_000}))
+            assert (await client.answer()).status == 200
+
+
 async def test_a_target_is_bounded() -> None:
     async with scripted() as upstream, running(upstream.base) as proxy:
         answer = await proxy.get("/v1/models?" + "a" * 20_000)
