@@ -6,4 +6,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=.venv/bin/python
 
 "$python" bench/size.py
+"$python" bench/counts.py
 "$python" bench/fit.py

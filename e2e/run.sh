@@ -5,4 +5,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 python=.venv/bin/python
 
+"$python" e2e/counts.py
 bash e2e/image.sh
