@@ -1,6 +1,7 @@
 """The socket side: uvicorn on uvloop and httptools, with the checks that ASGI can no longer make."""
 
 import logging
+import os
 import re
 import socket
 import sys
@@ -14,12 +15,14 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from proxy.app import create_app
 from proxy.exchange import ASGIApp
 from proxy.planning import planner_of
-from proxy.settings import Settings
+from proxy.settings import Settings, strangers
 
 MAX_TARGET = 16 * 1024  # bytes of the request target
 MAX_FIELDS = 256  # header fields; a browser sends 20, an SDK 25
 TARGET = re.compile(rb"/[!\"$->A-\[\]-~]*(?:\?[!\"$-~]*)?")  # printable ASCII but '#'; in the path no '@', no backslash
 CUT = "ASGI callable returned without completing response."  # how `relay` breaks a connection; it logs its own reason
+
+log = logging.getLogger("edgewise")
 
 Started = Callable[[str], None]
 
@@ -149,4 +152,6 @@ def serve(settings: Settings, *, started: Started | None = None) -> None:
     logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("uvicorn.error").addFilter(_NotTheCut())
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # a line for each request of the control plane is noise
+    for line in strangers(os.environ):
+        log.warning(line)
     Server(configure(settings, create_app(settings, planner=planner_of(settings))), started).run()

@@ -5,6 +5,8 @@ Times are seconds, sizes bytes.
 
 import ipaddress
 import json
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -179,6 +181,18 @@ class Settings(BaseSettings):
     @property
     def timeouts(self) -> Timeouts:
         return Timeouts(self.connect_timeout, self.first_byte_timeout, self.idle_timeout, self.pool_idle_timeout)
+
+
+def strangers(environment: Iterable[str]) -> list[str]:
+    """One line for each variable that looks like a setting and is none: a misspelt setting would go unnoticed."""
+    known = [name.upper() for name in Settings.model_fields]
+    lines: list[str] = []
+    for name in sorted(environment):
+        if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in known:
+            close = get_close_matches(name.removeprefix(PREFIX), known, n=1)
+            hint = f"did you mean {PREFIX}{close[0]}?" if close else "it has no effect"
+            lines.append(f"{name}: is no setting; {hint}")
+    return lines
 
 
 def _upstream(place: str, value: Any, key: str | None) -> Upstream:

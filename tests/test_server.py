@@ -92,9 +92,9 @@ async def test_a_request_that_was_not_answered_at_the_limit_is_told_to_come_agai
     assert b"Traceback" not in errors
 
 
-async def test_an_upstream_that_breaks_off_is_logged_once_and_without_a_traceback() -> None:
+async def test_what_goes_wrong_is_logged_once_and_without_a_traceback() -> None:
     async with scripted([STREAM_HEAD + chunk(EVENT), Close()]) as upstream:
-        process, port = await start(upstream.base)
+        process, port = await start(upstream.base, EDGEWISE_UPSTRAEM="x")
         client = await Client.connect(port)
         await client.send(post("/v1/chat/completions", CHAT))
         assert not (await client.answer()).complete
@@ -102,6 +102,7 @@ async def test_an_upstream_that_breaks_off_is_logged_once_and_without_a_tracebac
         process.send_signal(signal.SIGTERM)
         _, errors = await process.communicate()
     assert errors.count(b"broke off") == 1
+    assert errors.count(b"did you mean EDGEWISE_UPSTREAM?") == 1
     assert b"ASGI" not in errors
     assert b"Traceback" not in errors
 

@@ -5,7 +5,7 @@ import pytest
 
 from proxy.access import Access
 from proxy.routing import Upstream
-from proxy.settings import Settings, SettingsError
+from proxy.settings import Settings, SettingsError, strangers
 from proxy.upstream import Timeouts
 
 
@@ -100,6 +100,13 @@ def test_beyond_loopback_a_key_or_the_flag_is_needed(way: dict[str, Any]) -> Non
     settings = Settings.load(host="0.0.0.0", upstream="http://a/v1", api_key="k", **way)  # noqa: S104 - the case
     assert settings.injects
     assert not settings.is_loopback
+
+
+def test_a_misspelt_setting_is_noticed() -> None:
+    assert strangers(["PATH", "EDGEWISE_PORT", "EDGEWISE_UPSTRAEM", "EDGEWISE_QQ", "edgewise_x"]) == [
+        "EDGEWISE_QQ: is no setting; it has no effect",
+        "EDGEWISE_UPSTRAEM: is no setting; did you mean EDGEWISE_UPSTREAM?",
+    ]
 
 
 def test_every_setting_is_documented() -> None:

@@ -180,7 +180,7 @@ async def test_a_stream_that_falls_silent_is_cut() -> None:
 async def test_the_idle_limit_counts_between_bytes_and_not_the_whole() -> None:
     gates = [Wait() for _ in range(4)]
     script: Script = [STREAM_HEAD, *(act for gate in gates for act in (gate, chunk(EVENT))), LAST_CHUNK]
-    async with scripted(script) as upstream, running(upstream.base, idle_timeout=2) as proxy, proxy.client() as client:
+    async with scripted(script) as upstream, running(upstream.base, idle_timeout=20) as proxy, proxy.client() as client:
         await client.send(post("/v1/chat/completions", STREAMED))
         await client.head()
         for gate in gates:
