@@ -65,7 +65,7 @@ class Planner(Protocol):
 class Untouched:
     """Forwards every request as it came."""
 
-    def install(self, *_: object) -> None:
+    def install(self, api: FastAPI, access: Access, registry: CollectorRegistry) -> None:  # noqa: ARG002 - the protocol's
         return None
 
     async def open(self) -> None:

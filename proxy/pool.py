@@ -159,11 +159,7 @@ class AiohttpTransport:
 
     async def _connection(self, origin: "_Origin", connector: TCPConnector) -> Connection:
         try:
-            connection = await connector.connect(origin.key, traces=[], timeout=self._connect)
-            while connection.protocol is not None and connection.protocol.should_close:
-                connection.close()
-                connection = await connector.connect(origin.key, traces=[], timeout=self._connect)
-            return connection
+            return await connector.connect(origin.key, traces=[], timeout=self._connect)
         except TimeoutError as error:
             raise TimedOut(f"the upstream accepted no connection within {self._timeouts.connect:g} s") from error
         except (client_exceptions.ClientError, OSError) as error:

@@ -66,6 +66,17 @@ async def test_a_long_json_body_is_read_whole_to_find_its_model(limit: int, stat
         assert [json.loads(received.body) for received in gpt.requests] == ([body] if status == 200 else [])
 
 
+async def test_a_client_that_left_before_its_body_came_is_not_answered() -> None:
+    async def receive() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: object) -> None:
+        raise AssertionError(message)
+
+    scope = scope_of("POST", "/v1/files", (b"content-length", b"5"))
+    await create_app(SEVERAL, transport=Memory([]))(scope, receive, send)
+
+
 async def test_an_empty_body_stays_an_empty_body() -> None:
     transport = Memory([Canned(200), Canned(200)])
     app = create_app(SEVERAL, transport=transport)

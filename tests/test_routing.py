@@ -105,7 +105,7 @@ def test_the_rest_of_a_path_keeps_its_bytes(path: bytes, rest: bytes | None) -> 
 @given(st.binary(max_size=40))
 def test_whatever_is_forwarded_stays_under_the_base(tail: bytes) -> None:
     with suppress(Refusal):
-        rest = rest_of(b"/v1/" + tail)
+        rest = rest_of(b"/v1/" + tail) or b""
         assert rest == b"/" + tail
         assert not {b"..", b"."} & set(rest.replace(b"%2E", b".").replace(b"%2e", b".").split(b"/"))
         assert not set(rest) & set(b"@\\#\r\n\t \0\x7f")

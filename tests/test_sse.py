@@ -105,6 +105,12 @@ def test_usage_before_what_the_buffer_holds_is_unknown() -> None:
     assert tap.usage(stream=False) is None
 
 
+def test_usage_that_is_cut_off_gives_way_to_the_one_before() -> None:
+    tap = Tap()
+    tap.feed(b'{"n":NaN,"a":{"usage":{"prompt_tokens":3}},"usage":{"prompt_tok')
+    assert tap.usage(stream=False) == {"prompt_tokens": 3}
+
+
 def test_usage_is_read_beside_what_msgspec_refuses() -> None:
     tap = Tap()
     tap.feed(b'{"content":"\\ud800","n":NaN,"usage":{"prompt_tokens":3}}')

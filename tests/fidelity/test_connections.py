@@ -73,6 +73,20 @@ async def test_a_client_that_leaves_inside_its_upload_leaves_no_half_request_tha
     assert caplog.text == ""
 
 
+async def test_an_upstream_that_closes_inside_an_upload_is_a_502() -> None:
+    async def close_at_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.transport.abort()
+
+    server = await asyncio.start_server(close_at_once, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, running(f"http://127.0.0.1:{port}/v1") as proxy, proxy.client() as client:
+        await client.send(request("POST", "/v1/files", b"", ("content-length", "300000")) + b"x" * 100_000)
+        answer = await client.head()
+        await client.send(b"x" * 200_000)
+    assert answer.status == 502
+
+
 async def test_a_response_that_comes_before_the_upload_is_over_reaches_the_client() -> None:
     # the script runs once a request is whole, so this upstream answers the first bytes by itself
     async def answer_at_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

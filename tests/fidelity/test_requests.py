@@ -7,7 +7,7 @@ import zlib
 import brotli
 import pytest
 from support.servers import CHAT, post, request, running
-from support.upstream import scripted
+from support.upstream import scripted, until
 from support.zstandard import compress as zstd_compress
 
 EXACT = (
@@ -159,10 +159,12 @@ async def test_a_chunked_upload_arrives_whole() -> None:
     async with scripted() as upstream, running(upstream.base) as proxy, proxy.client() as client:
         await client.send(request("POST", "/v1/files", b"", ("transfer-encoding", "chunked")))
         await client.send(b"5\r\nhello\r\n")
+        await until(lambda: upstream.connections == 1)
         await client.send(b"6\r\n world\r\n0\r\n\r\n")
         answer = await client.answer()
     assert answer.status == 200
     assert upstream.requests[0].body == b"hello world"
+    assert upstream.requests[0].header(b"transfer-encoding") == b"chunked"
 
 
 async def test_expect_100_continue_is_answered_and_not_forwarded() -> None:
