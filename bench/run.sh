@@ -8,3 +8,4 @@ python=.venv/bin/python
 "$python" bench/size.py
 "$python" bench/counts.py
 "$python" bench/fit.py
+"$python" bench/cost.py
