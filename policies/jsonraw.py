@@ -16,7 +16,7 @@ MAX_DEPTH = 500  # msgspec and json raise RecursionError near 1,000 levels; hone
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _SPACE_BYTES = re.compile(rb"[ \t\n\r]*")
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKET = re.compile(rb"[\[\]{}]")
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
@@ -145,12 +145,10 @@ def _scan(source: bytes, values: Mapping[str, msgspec.Raw]) -> tuple[Member, ...
     for name, raw in values.items():
         value = bytes(raw)
         key_at = _skip(source, at)
-        key = _STRING.match(source, key_at)
-        if key is None:
-            return None
-        start = _skip(source, source.index(b":", key.end()) + 1)
+        key_end = _past(_STRING, source, key_at)
+        start = _skip(source, source.index(b":", key_end) + 1)
         end = start + len(value)
-        if source[start:end] != value or _name(key.group()) != name:
+        if source[start:end] != value or _name(source[key_at:key_end]) != name:
             return None
         members.append(Member(name, key_at, start, end))
         at = _skip(source, end) + 1
@@ -159,7 +157,11 @@ def _scan(source: bytes, values: Mapping[str, msgspec.Raw]) -> tuple[Member, ...
 
 
 def _skip(source: bytes, at: int) -> int:
-    match = _SPACE_BYTES.match(source, at)
+    return _past(_SPACE_BYTES, source, at)
+
+
+def _past(pattern: re.Pattern[bytes], source: bytes, at: int) -> int:
+    match = pattern.match(source, at)
     return match.end() if match else at
 
 

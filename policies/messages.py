@@ -152,19 +152,27 @@ def merged(raw: bytes, text: str, *, at_end: bool) -> bytes:
 def with_part(raw: bytes, text: str) -> bytes:
     """The message with `text` as a content part of its own behind what was there."""
     message = RawObject.parse(raw)
-    content = message.get("content") or b'""'
-    part = dumps({"type": "text", "text": text})
-    if content[:1] == b"[":
-        return message.splice({"content": array([*elements(content), part])})
-    return message.splice({"content": array([b'{"type":"text","text":' + content + b"}", part])})
+    return message.splice({"content": array([*_parts(message.get("content")), _text_part(dumps(text))])})
 
 
 def _grown(content: bytes | None, text: str, *, at_end: bool) -> bytes:
     if content is None or content in (b"null", b'""'):
         return dumps(text)
     if content[:1] == b'"':
-        added = dumps(text + "\n\n" if not at_end else "\n\n" + text)[1:-1]
+        added = dumps("\n\n" + text if at_end else text + "\n\n")[1:-1]
         return content[:-1] + added + b'"' if at_end else b'"' + added + content[1:]
-    parts = elements(content) if content[:1] == b"[" else (content,)
-    part = dumps({"type": "text", "text": text})
-    return array([*parts, part] if at_end else [part, *parts])
+    old, new = _parts(content), _text_part(dumps(text))
+    return array([*old, new] if at_end else [new, *old])
+
+
+def _parts(content: bytes | None) -> tuple[bytes, ...]:
+    """Content as parts; what is neither text nor an array is said as the JSON that it is."""
+    if content is None or content == b"null":
+        return ()
+    if content[:1] == b"[":
+        return elements(content)
+    return (_text_part(content if content[:1] == b'"' else dumps(content.decode("utf-8", "replace"))),)
+
+
+def _text_part(text: bytes) -> bytes:
+    return b'{"type":"text","text":' + text + b"}"
