@@ -18,6 +18,7 @@ from policies.digest import Measure, digest
 HEAD, TAIL = 500, 200  # characters; DESIGN 5, clip
 LINES = 8  # problem lines shown where no target is set
 DIGEST = 120  # tokens
+LONG = 200_000  # characters: what names and problems a text holds is then looked for once, in all of it
 _TRIES = 6  # corrections on the way to a target
 _CLOSE, _AIM = 0.93, 0.97  # of the target: near enough, and aimed at
 
@@ -55,15 +56,24 @@ def clip(
     return shorter if measure(shorter) < tokens else text
 
 
-def clipped(text: str, cut: Cut, measure: Measure, ref: str | None = None) -> str:
+class _Known(msgspec.Struct, frozen=True):
+    """What was found once in a text too long to look through at every try."""
+
+    named: str
+    lines: list[Alarm]
+
+
+def clipped(text: str, cut: Cut, measure: Measure, ref: str | None = None, known: _Known | None = None) -> str:
     """`text` cut to these measures; `text` itself when they leave nothing out."""
     start = cut_before(text, cut.head) if cut.head else 0
     end = cut_after(text, len(text) - cut.tail) if cut.tail else len(text)
     if start >= end:
         return text
     parts = [text[:start].removesuffix("\n")] if start else []
-    parts.append(note(text, start, end, named=digest(text[start:end], cut.digest, measure=measure), ref=ref))
-    parts.extend(_numbered(text, alarms(text, start, end)[: cut.lines]))
+    named = known.named if known else digest(text[start:end], cut.digest, measure=measure)
+    lines = [one for one in known.lines if start <= one.at < end] if known else alarms(text, start, end)
+    parts.append(note(text, start, end, named=named, ref=ref))
+    parts.extend(_numbered(text, lines[: cut.lines]))
     parts.extend([text[end:]] if end < len(text) else [])
     return "\n".join(parts)
 
@@ -90,11 +100,15 @@ def _numbered(text: str, lines: list[Alarm]) -> list[str]:
 
 def _fitted(text: str, target: int, share: float, measure: Measure, ref: str | None) -> str:
     lines, named = min(target // 300, 30), min(target // 6, 200)
-    fixed = measure(clipped(text, Cut(0, 0, lines, named), measure, ref))
+    known = None
+    if len(text) > LONG:
+        known = _Known(digest(text, named, measure=measure), alarms(text, 0, len(text)))
+    fixed = measure(clipped(text, Cut(0, 0, lines, named), measure, ref, known))
     best, fits, over = "", 0.0, float(len(text))
     chars = max(target - fixed, 0) * _density(text, target, measure)
     for _ in range(_TRIES):
-        shorter = clipped(text, Cut(int(chars * share), int(chars * (1 - share)), lines, named), measure, ref)
+        cut = Cut(int(chars * share), int(chars * (1 - share)), lines, named)
+        shorter = clipped(text, cut, measure, ref, known)
         tokens = measure(shorter)
         if tokens <= target:
             best, fits = shorter, chars

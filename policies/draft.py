@@ -40,6 +40,7 @@ class Draft:
         self._received = {span.id: span for span in spans}
         self._live = dict(self._received)
         self._total = bill.total
+        self._listed: tuple[list[Span], list[Span]] | None = None  # live messages and tools, until one changes
         self.settled: set[str] = set()  # spans of which a stub was tried and would not be smaller
         self._opened: dict[bytes, Message] = {}
         self._measured: dict[str, int] = {}
@@ -48,16 +49,22 @@ class Draft:
 
     @property
     def spans(self) -> list[Span]:
-        live = self._live
-        return [live[span_id] for span_id in self._order if span_id in live]
+        return [*self.messages, *self.tools]
 
     @property
     def messages(self) -> list[Span]:
-        return [span for span in self.spans if span.kind == "message"]
+        return self._both[0]
 
     @property
     def tools(self) -> list[Span]:
-        return [span for span in self.spans if span.kind == "tool"]
+        return self._both[1]
+
+    @property
+    def _both(self) -> tuple[list[Span], list[Span]]:
+        if self._listed is None:
+            live = [span for span in map(self._live.get, self._order) if span is not None]
+            self._listed = [one for one in live if one.id[0] != "t"], [one for one in live if one.id[0] == "t"]
+        return self._listed
 
     @property
     def total(self) -> int:
@@ -111,6 +118,7 @@ class Draft:
         before = self._live.get(span.id)
         self._total += span.tokens - (before.tokens if before else 0)
         self._live[span.id] = span
+        self._listed = None
 
     def insert(self, span: Span, *, before: str | None) -> None:
         """A new message, before the span of that id or (None) behind all messages."""
@@ -118,10 +126,12 @@ class Draft:
         place = self._order.index(ends) if ends else len(self._order)
         self._order.insert(place, span.id)
         self._live[span.id] = span
+        self._listed = None
         self._total += span.tokens
 
     def remove(self, span_id: str) -> None:
         self._total -= self._live.pop(span_id).tokens
+        self._listed = None
 
     def as_prompt(self) -> Prompt:
         """The prompt of the live spans: the received object where all items are the received ones."""
@@ -140,11 +150,12 @@ class Draft:
         for span, tokens in zip([*self.messages, *self.tools], costs, strict=True):
             if span.tokens != tokens:
                 self._live[span.id] = msgspec.structs.replace(span, tokens=tokens)
+        self._listed = None
         self.overhead, self.exact, self._total = bill.overhead, bill.exact, bill.total
 
     def snapshot(self) -> DraftState:
         return DraftState(tuple(self._order), dict(self._live), self.overhead, self._total)
 
     def restore(self, state: DraftState) -> None:
-        self._order, self._live = list(state.order), dict(state.live)
+        self._order, self._live, self._listed = list(state.order), dict(state.live), None
         self.overhead, self._total = state.overhead, state.total

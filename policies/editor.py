@@ -41,6 +41,10 @@ class Editor:
         elif not isinstance(edit, Inject):
             self._replace(step, edit)
 
+    def regrow(self, step: str, edit: Rewrite) -> None:
+        """Put a longer form in place of a short one; still less than what was received, or it is undone."""
+        self._replace(step, edit, grow=True)
+
     def record(self, step: str, action: Action, spans: tuple[str, ...], tokens: tuple[int, int], because: str) -> None:
         """Write down something that was done without the gate: an injection, a repair. `tokens`: before, after."""
         self._log(step, action, "applied", spans, tokens, because)
@@ -89,7 +93,7 @@ class Editor:
             return all(span is None for span in live)
         return live[0] is not None and live[0].item is entry.after.item
 
-    def _replace(self, step: str, edit: Rewrite | Elide) -> None:
+    def _replace(self, step: str, edit: Rewrite | Elide, *, grow: bool = False) -> None:
         action = Action.REWRITE if isinstance(edit, Rewrite) else Action.ELIDE
         span = self.draft.get(edit.span)
         why = _forbidden(span, action)
@@ -97,12 +101,13 @@ class Editor:
             self._log(step, action, "refused", (edit.span,), (span.tokens, span.tokens) if span else (0, 0), why)
             return
         item = Item.of(edit.raw)
-        before, after = self.draft.cost(span, span.item), self.draft.cost(span, item)
+        base = self.draft.received(span).item if grow else span.item
+        before, after = self.draft.cost(span, base), self.draft.cost(span, item)
         if after >= before:
             self.draft.settled.add(span.id)
             self._log(step, action, "undone", (span.id,), (before, after), "would not save tokens")
             return
-        tokens = max(0, span.tokens - (before - after))
+        tokens = max(0, span.tokens - (self.draft.cost(span, span.item) - after))
         elided = action is Action.ELIDE
         changed = msgspec.structs.replace(span, item=item, tokens=tokens, elided=elided, shortened=not elided)
         self._entries.append(Entry(len(self.decisions), (span,), changed))

@@ -2,7 +2,7 @@
 
 import msgspec
 
-RUNGS = 40
+RUNGS = 60
 WHOLE = 1 << 40  # more than any document has
 
 
@@ -27,7 +27,7 @@ def _rung(number: int) -> Shape:
         return int(gentle ** (1 - hard) * harsh**hard)
 
     depth = round(12 * (1 - hard) ** 1.5)
-    return Shape(between(800, 1), depth, between(200_000, 60), between(80, 1), between(3000, 6), between(12, 3))
+    return Shape(between(20_000, 1), depth, between(1_000_000, 60), between(400, 1), between(20_000, 6), between(12, 3))
 
 
 LADDER = tuple(_rung(number) for number in range(1, RUNGS + 1))

@@ -4,13 +4,16 @@ from policies.budget import Pressure, fixed_tokens
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.grammar import mend
+from policies.messages import with_text
 from policies.notes import note_tokens
-from policies.plan import ORDER, Level
+from policies.plan import ORDER, Level, Rewrite
 from policies.policy import Policy
+from policies.shrinking import shrink
 from policies.step import Step
 
 ENOUGH = 0.63  # of the limit: a prompt that had to be cut is not cut further than this where its spans allow it
-CEILINGS = (0.99, 0.9)  # of the limit: how far edits that were not needed may be taken back; the second if it misses
+LEAST_REGROWTH = 32  # tokens
+GIVEN_BACK = 6  # rounds of taking edits back, at most
 
 
 def press(draft: Draft, editor: Editor, policy: Policy) -> list[str]:
@@ -56,10 +59,29 @@ def _pressure(draft: Draft) -> Pressure:
 
 
 def _give_back(draft: Draft, editor: Editor) -> None:
-    before = editor.snapshot()
-    for ceiling in CEILINGS:
-        editor.refill(int(ceiling * draft.limit), int(ENOUGH * draft.limit))
+    """Count again after each round of edits taken back: together they may cost more, or less, than each was said to."""
+    ceiling = draft.limit
+    enough = int(ENOUGH * draft.limit) + draft.reserved
+    for _ in range(GIVEN_BACK):
+        before = editor.snapshot()
+        total = draft.total
+        editor.refill(ceiling, enough)
+        _regrow(draft, editor, min(ceiling, enough))
         draft.rebill()
-        if draft.total <= draft.limit:
+        if draft.total > draft.limit:
+            ceiling -= draft.total - draft.limit
+            editor.restore(before)
+        elif draft.total == total:
             return
-        editor.restore(before)  # spans cost more together than the sum of their estimates
+
+
+def _regrow(draft: Draft, editor: Editor, enough: int) -> None:
+    """Say the newest shortened results at greater length, where whole ones would be too much."""
+    for span in reversed(draft.messages):
+        room = enough - draft.total
+        if room <= LEAST_REGROWTH:
+            return
+        if span.is_result and (span.shortened or span.elided) and not draft.facts(span).media:
+            longer = shrink(draft.original(span), span.name, draft.facts(span).tokens + room, draft.measure)
+            why = "said at the length there is room for"
+            editor.regrow("fit", Rewrite(span.id, with_text(span.item.raw, longer), why))

@@ -7,6 +7,7 @@ from policies.budget import TOOLS_CAP_SHARE
 from policies.draft import Draft
 from policies.plan import Drop, Edit, Level, Rewrite
 from policies.spans import Evict, Span
+from policies.steps.results import squeezable
 from policies.tools import Tool, one_line
 
 
@@ -23,22 +24,24 @@ class CapTools:
         cap = int(self.cap_share * draft.limit)
         for span in sorted(draft.tools, key=lambda tool: -tool.tokens):
             if draft.excess <= 0 or _cost(draft) <= cap:
-                return
+                break
             shorter = one_line(span.item.raw)
             if shorter is not None:
                 yield Rewrite(span.id, shorter, "description cut to its first line")
         if draft.level is not Level.TOOL_RESULTS:
-            yield from self._drop(draft, 0 if draft.level is Level.EMERGENCY else cap)
+            yield from self._drop(draft, cap)
 
     def _drop(self, draft: Draft, cap: int) -> Iterator[Edit]:
+        """Down to the cap; under it only tools that nothing in the prompt names, until an emergency takes the rest."""
         called = {name for span in draft.messages for name in draft.facts(span).call_names}
         users = [span for span in draft.messages if span.is_user]
         text = draft.message(users[-1]).text if users else ""
-        for span in sorted(draft.tools, key=lambda tool: _rank(tool, called, text)):
-            if draft.total <= draft.limit or _cost(draft) <= cap:
+        ranked = sorted((*_rank(tool, called, text), tool.id) for tool in draft.tools if tool.evict is not Evict.PINNED)
+        for needed, _, span_id in ranked:
+            if draft.total - squeezable(draft) <= draft.limit:
                 return
-            if span.evict is not Evict.PINNED:
-                yield Drop((span.id,), "tools over their cap, the lowest in rank first")
+            if _cost(draft) > cap or not needed or draft.level is Level.EMERGENCY:
+                yield Drop((span_id,), "tools over their cap, the lowest in rank first")
 
 
 def _rank(span: Span, called: set[str], text: str) -> tuple[int, int]:

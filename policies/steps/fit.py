@@ -8,9 +8,8 @@ from policies.messages import with_text
 from policies.plan import Edit, Level, Rewrite
 from policies.shrinking import shrink
 from policies.spans import Span
-from policies.steps.results import results
+from policies.steps.results import GENTLE_TOKENS, results
 
-GENTLE_TOKENS = 256
 SMALLEST_TOKENS = 24
 PASSES = 4  # a text shrinks to about what it was asked for; what is then still missing is asked of it again
 

@@ -9,8 +9,7 @@ from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Drop, Edit, Level, Rewrite
 from policies.spans import Span, Tier
-from policies.steps.fit import GENTLE_TOKENS
-from policies.steps.results import results
+from policies.steps.results import squeezable
 
 Need = Callable[[list[Span]], int]  # of the older user messages that are left → tokens that should still go
 
@@ -71,7 +70,7 @@ def _older_users(draft: Draft) -> list[Span]:
 def _elastic(draft: Draft) -> int:
     """What `fit` can still take, and the tools above their cap: before that, user messages need not go."""
     tools = sum(span.tokens for span in draft.tools) - int(TOOLS_CAP_SHARE * draft.limit)
-    return max(0, tools) + sum(span.tokens - GENTLE_TOKENS for span in results(draft, over=GENTLE_TOKENS))
+    return max(0, tools) + squeezable(draft)
 
 
 def _cost(users: list[Span]) -> int:

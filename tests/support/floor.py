@@ -49,8 +49,9 @@ def floor(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def gentlest(body: Mapping[str, Any]) -> dict[str, Any]:
     """The smallest form that needs no emergency: the same parts, with results of the newest round as clip leaves
-    them. Older turns and rounds are gone (window), tools too (cap-tools)."""
-    return _reduced(body, GENTLE, _forced_tools(body))
+    them, and the task, which is the first user message. Other turns and rounds are gone (window), tools too
+    (cap-tools)."""
+    return _reduced(body, GENTLE, _forced_tools(body), task=True)
 
 
 def text_of(message: Message) -> str:
@@ -65,13 +66,16 @@ def _is_caller(message: Message) -> bool:
     return bool(calls_of(dict(message))) or isinstance(message.get("function_call"), dict)
 
 
-def _reduced(body: Mapping[str, Any], size: int, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _reduced(
+    body: Mapping[str, Any], size: int, tools: Sequence[Mapping[str, Any]], *, task: bool = False
+) -> dict[str, Any]:
     messages = body["messages"]
+    first = next((index for index, message in enumerate(messages) if task and message.get("role") == "user"), None)
     newest, user = newest_round(messages), newest_user(messages)
     kept = [
         _clipped(message, size) if index in newest else message
         for index, message in enumerate(messages)
-        if index in newest or index == user or _is_pinned(message)
+        if index in newest or index in (user, first) or _is_pinned(message)
     ]
     dropped = ("tools",) if tools else ("tools", "tool_choice", "parallel_tool_calls")
     reduced = {name: value for name, value in body.items() if name not in dropped}
