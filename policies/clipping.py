@@ -18,7 +18,7 @@ from policies.digest import Measure, digest
 HEAD, TAIL = 500, 200  # characters; DESIGN 5, clip
 LINES = 8  # problem lines shown where no target is set
 DIGEST = 120  # tokens
-LONG = 200_000  # characters: what names and problems a text holds is then looked for once, in all of it
+LONG = 50_000  # characters: what names and problems a longer text holds is looked for once, in all of it
 _TRIES = 6  # corrections on the way to a target
 _CLOSE, _AIM = 0.93, 0.97  # of the target: near enough, and aimed at
 
