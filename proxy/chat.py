@@ -11,16 +11,16 @@ from proxy.errors import BrokenOff, Disconnected, UpstreamError, refusal_of
 from proxy.exchange import Exchange
 from proxy.headers import KEPT_FROM_CHAT_UPSTREAM, Header, find, to_client, to_upstream
 from proxy.pages import is_page, wrapped
-from proxy.planner import Call, Outcome
+from proxy.planner import BROKE_OFF, CLIENT_LEFT, Call, Outcome
 from proxy.relay import UNBUFFERED, attended, relay
 from proxy.sse import Tap, Usage
 from proxy.state import State
 from proxy.upstream import Outgoing, Reply, first_byte_timeout
 
 LARGE = 512 * 1024  # bytes from which opening the request is worth a thread (DESIGN 1.8)
-CLIENT_LEFT = 499  # nginx's number
-BROKE_OFF = 599  # a status was sent, but not all that belongs to it
+REFUSED = (400, 413, 422)  # with which servers say that a prompt is longer than their window
 
+Ended = tuple[int, Usage | None]
 log = logging.getLogger("edgewise")
 
 
@@ -52,9 +52,7 @@ async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: C
             state.planner.finished(outcome, status, usage)
 
 
-async def _forward(
-    state: State, exchange: Exchange, outcome: Outcome, call: Call, rest: bytes
-) -> tuple[int, Usage | None]:
+async def _forward(state: State, exchange: Exchange, outcome: Outcome, call: Call, rest: bytes) -> Ended:
     headers = to_upstream(call.headers, KEPT_FROM_CHAT_UPSTREAM)
     headers.append((b"accept-encoding", b"identity"))
     outgoing = Outgoing(
@@ -72,20 +70,23 @@ async def _forward(
     except BrokenOff as error:
         raise Disconnected("the upstream broke off its answer") from error
     try:
-        return await _relay(exchange, reply, outcome)
+        return await _relay(state, exchange, reply, outcome, call)
     finally:
         reply.close()
 
 
-async def _relay(exchange: Exchange, reply: Reply, outcome: Outcome) -> tuple[int, Usage | None]:
+async def _relay(state: State, exchange: Exchange, reply: Reply, outcome: Outcome, call: Call) -> Ended:
     headers: list[Header] = to_client(reply.headers, reply.status)
     is_stream = (find(headers, b"content-type") or b"").startswith(b"text/event-stream")
-    tap = Tap() if reply.status < 300 and find(headers, b"content-encoding") is None else None
+    tap = Tap() if reply.status < 500 and find(headers, b"content-encoding") is None else None
     headers += [UNBUFFERED, *outcome.headers] if is_stream else outcome.headers
     if not await relay(reply, exchange, headers, tap):
         log.warning("%s: the upstream broke off inside its response, so the client's connection is cut", exchange.id)
         return BROKE_OFF, None
-    return reply.status, tap.usage(stream=is_stream) if tap is not None else None
+    if tap is not None and reply.status in REFUSED:
+        with _failing_open(state, call):
+            state.planner.learn(outcome, tap.kept())
+    return reply.status, tap.usage(stream=is_stream) if tap is not None and reply.status < 300 else None
 
 
 @contextmanager

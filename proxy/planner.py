@@ -13,6 +13,9 @@ from proxy.headers import Header, find
 from proxy.refusals import Answer
 from proxy.routing import Upstream
 
+CLIENT_LEFT = 499  # nginx's number
+BROKE_OFF = 599  # a status was sent, but not all that belongs to it
+
 
 class Call(msgspec.Struct, frozen=True):
     """What is known of a chat request beside its body."""
@@ -56,6 +59,10 @@ class Planner(Protocol):
 
     async def plan(self, request: ChatRequest, call: Call) -> Outcome: ...
 
+    def learn(self, outcome: Outcome, error: bytes) -> None:
+        """The upstream refused the request; `error` is the body, which may tell its window."""
+        ...
+
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:
         """The request is over; called once for each that was planned, also when planning broke. `status` is what the
         client saw, 499 when it left before the end, and 599 when the upstream broke off inside its response."""
@@ -81,4 +88,7 @@ class Untouched:
         return Outcome(request.body)
 
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:  # noqa: ARG002 - likewise
+        return None
+
+    def learn(self, *_: object) -> None:
         return None

@@ -46,6 +46,7 @@ class Note(msgspec.Struct, frozen=True):
     """What `finished` needs of a planned request; times in seconds of the monotonic clock."""
 
     record: Record
+    upstream: Upstream
     started: float
     planned: float
 
@@ -111,7 +112,7 @@ class Planning:
         self.metrics.planned(record)
         self.history.add(record)
         shown = headers(record) if self._settings.report_headers else []
-        note = Note(record, started, time.perf_counter())
+        note = Note(record, call.upstream, started, time.perf_counter())
         return self._outcome(request, made, shown, note)
 
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:
@@ -123,9 +124,9 @@ class Planning:
         self.metrics.finished(note.record, ending)
         log_request(note.record, ending)
 
-    def learn(self, call: Call, model: str, error: bytes) -> None:
-        """Take in the body of an upstream's 4xx: one about the context length names the window."""
-        self._of(call.upstream).discovery.learn(model, error)
+    def learn(self, outcome: Outcome, error: bytes) -> None:
+        if isinstance(outcome.note, Note):
+            self._of(outcome.note.upstream).discovery.learn(outcome.note.record.about.model, error)
 
     def _outcome(self, request: ChatRequest, made: Plan, shown: list[Header], note: Note) -> Outcome:
         if self._settings.mode == "observe":
@@ -137,9 +138,7 @@ class Planning:
 
     async def _sketch(self, request: ChatRequest, window: int | None) -> Plan:
         """For the API: a plan that nothing is forwarded for."""
-        return await asyncio.get_running_loop().run_in_executor(
-            self._thread, self.engine.plan_sync, request, window
-        )
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self.engine.plan_sync, request, window)
 
     async def _sum(self, request: ChatRequest) -> Plan:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.engine.count, request, None)

@@ -80,9 +80,13 @@ class Tap:
             self._size -= len(self._chunks.popleft())
             self._dropped = True
 
+    def kept(self) -> bytes:
+        """The last `MAX_BUFFER` bytes that passed."""
+        return b"".join(self._chunks)
+
     def usage(self, *, stream: bool) -> Usage | None:
         """The last `usage` object the upstream sent, or None."""
-        kept = b"".join(self._chunks)
+        kept = self.kept()
         if stream:
             return usage_of_events(kept)
         return _usage_of_tail(kept) if self._dropped else _usage(kept)
