@@ -1,7 +1,8 @@
 """Repairs of the chat grammar, made before a prompt is edited: what leaves edited is valid (DESIGN 1.3).
 
 The rules, from OpenAI's API: each tool result answers a call of the assistant message before it, once; each call is
-answered before the next message that is no result; text may be null only beside calls.
+answered before the next message that is no result; text may be null only beside calls, a
+refusal or sound.
 """
 
 import json
@@ -13,6 +14,7 @@ from policies.facts import Facts
 from policies.jsonraw import RawObject, array, dumps, elements, loads
 from policies.request import Item
 
+INSTEAD = ("refusal", "audio")  # of an answer: its text may then be null
 UNANSWERED = "No result was recorded for this call."
 
 
@@ -83,6 +85,8 @@ def _text(index: int, item: Item, fact: Facts) -> Iterator[Repair]:
     if fact.content in ("absent", "null", "other"):
         message = RawObject.parse(item.raw)
         content = message.get("content") or b"null"
+        if content == b"null" and any(message.get(name) not in (None, b"null") for name in INSTEAD):
+            return
         text = b'""' if content == b"null" else json.dumps(content.decode("utf-8", "replace")).encode()
         yield Mend(index, message.splice({"content": text}), "content that is no text")
 
