@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
 from proxy.commands import Fault, check, count, plan
+from proxy.settings import SettingsError
 
 EPILOG = """\
 exit codes:
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = command(options)
         sys.stdout.flush()
         return code
-    except Fault as fault:
+    except (Fault, SettingsError) as fault:
         print(f"edgewise: {fault}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -1,6 +1,8 @@
 """Planning without a loop: counter, budget and policy for a request. The data plane and the CLI both drive it."""
 
 from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
 
 import msgspec
 
@@ -17,10 +19,21 @@ from policies.steps.emergency import Emergency
 from policies.steps.fit import Fit
 from proxy import ranks
 from proxy.discovery import shipped_table
-from proxy.settings import Settings
+from proxy.extras import MissingExtra, extra
+from proxy.settings import Settings, SettingsError
 
 ASKED_FOR = ("max_completion_tokens", "max_tokens")  # what a request may cap its answer with, the current name first
 LAST_STEPS = (Emergency(), Fit())
+
+
+def tokenizer_file(directory: str) -> Counter:
+    """The counter of a configured directory. Raises SettingsError."""
+    try:
+        module = extra("proxy.tokenizerfile", "tokenizer", "a tokenizer file")
+        counter: Counter = module.TokenizerFile.load(Path(directory))
+    except (MissingExtra, ValueError) as error:
+        raise SettingsError(f"EDGEWISE_TOKENIZERS: {error}") from None
+    return counter
 
 
 class Engine:
@@ -28,12 +41,17 @@ class Engine:
 
     def __init__(self, settings: Settings, policy: Policy) -> None:
         self.policy = policy
-        self.overrides = {} if settings.window == "auto" else {"*": settings.window}
+        self.overrides = settings.windows if settings.window == "auto" else {"*": settings.window, **settings.windows}
         self.table = shipped_table()
         self._counters = Counters(ranks.load)
+        self._configured = {pattern: tokenizer_file(path) for pattern, path in settings.tokenizers.items()}
 
     def counter(self, model: str) -> Counter:
-        """The counter of a model; the first one of an encoding loads its ranks (0.3 s)."""
+        """The counter of a model: a configured tokenizer's, else by the model's name. The first one of an encoding
+        loads its ranks (0.3 s)."""
+        for pattern, counter in self._configured.items():
+            if fnmatchcase(model, pattern):
+                return counter
         return self._counters.of(model)
 
     def planning(self, request: ChatRequest, window: Window | None, *, ask_server: bool) -> Planning:

@@ -108,6 +108,11 @@ def tokens(name: str) -> list[bytes]:
     return found
 
 
+def is_loaded(name: str) -> bool:
+    """Whether `load` answers at once."""
+    return name in _loaded
+
+
 def load(name: str) -> Ranks:
     """The encoding called `name`, built at the first call (0.3 s) and kept. Raises KeyError when it is not shipped."""
     with _loading:

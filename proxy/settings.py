@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from proxy.access import Access
@@ -17,6 +17,8 @@ from proxy.routing import Routes, Upstream
 from proxy.upstream import Timeouts
 
 PREFIX = "EDGEWISE_"
+
+_BY_MODEL = {"upstreams": "URL", "windows": "tokens", "tokenizers": "directory"}
 
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -56,6 +58,15 @@ class Settings(BaseSettings):
     port: int = Field(default=8400, ge=0, le=65535, description="Port to listen on; 0 lets the system choose.")
     window: Literal["auto"] | Annotated[int, Field(gt=0)] = Field(
         default="auto", description="Context window in tokens, or `auto`: known models, and what the upstream tells."
+    )
+    windows: Annotated[dict[str, Annotated[int, Field(gt=0)]], NoDecode] = Field(
+        default_factory=dict,
+        description='Windows by model pattern, as JSON: `{"qwen*": 32768}`. They go before what is known of a model.',
+    )
+    tokenizers: Annotated[dict[str, str], NoDecode] = Field(
+        default_factory=dict,
+        description='Directories with `tokenizer.json` by model pattern, as JSON: `{"qwen*": "/models/qwen"}`. '
+        "Needs `edgewise[tokenizer]`.",
     )
     policy: str = Field(default="balanced", description="Name of a preset, or path of a policy file.")
     mode: Literal["enforce", "observe"] = Field(
@@ -105,17 +116,18 @@ class Settings(BaseSettings):
             return tuple(key.strip() for key in value.split(",") if key.strip())
         return value
 
-    @field_validator("upstreams", mode="before")
+    @field_validator("upstreams", "windows", "tokenizers", mode="before")
     @classmethod
-    def _decode(cls, value: object) -> object:
+    def _decode(cls, value: object, info: ValidationInfo) -> object:
         if not isinstance(value, str):
             return value
+        by_model = f"write an object of model pattern and {_BY_MODEL[info.field_name or '']}"
         try:
             decoded = json.loads(value or "{}")
         except ValueError as error:
-            raise ValueError(f"is not JSON ({error}); write an object of model pattern and URL") from None
+            raise ValueError(f"is not JSON ({error}); {by_model}") from None
         if not isinstance(decoded, dict):
-            raise ValueError("is JSON, but no object; write an object of model pattern and URL")
+            raise ValueError(f"is JSON, but no object; {by_model}")
         return decoded
 
     @field_validator("api_key", "inbound_keys")

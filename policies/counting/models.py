@@ -24,6 +24,12 @@ def counter_for(model: str, load_encoding: Callable[[str], Encoding]) -> Counter
     return EstimateCounter(prior_of(model), load_encoding(ESTIMATES_WITH))
 
 
+def encoding_of(model: str) -> str:
+    """The name of the encoding that the counter of `model` needs."""
+    family = family_of(model)
+    return family.encoding if family is not None else ESTIMATES_WITH
+
+
 class Counters:
     """One counter for each set of rules, whatever number of models follows it."""
 
