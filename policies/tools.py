@@ -7,6 +7,7 @@ import msgspec
 
 from policies.jsonraw import NotJSON, RawObject, dumps, loads
 
+HOLDERS = ("function", "custom")  # the member that describes a tool of that kind; hosted tools have none
 _SENTENCE = re.compile(r"(.+?[.!?。！？])(?:\s|$)", re.DOTALL)
 
 
@@ -19,8 +20,7 @@ class Tool(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, raw: bytes) -> "Tool":
         value: dict[str, Any] = loads(raw)
-        holder = value.get("function", value.get("custom", value))
-        holder = holder if isinstance(holder, dict) else value
+        holder = next((value[kind] for kind in HOLDERS if isinstance(value.get(kind), dict)), value)
         name, description = holder.get("name"), holder.get("description")
         return cls(name if isinstance(name, str) else "", description if isinstance(description, str) else "")
 
@@ -33,11 +33,12 @@ def one_line(raw: bytes) -> bytes | None:
     short = sentence.group(1) if sentence else line
     if not short or len(short) >= len(tool.description.strip()):
         return None
-    outer = RawObject.parse(raw)
-    function = outer.get("function")
-    if function is None:
-        return outer.splice({"description": dumps(short)})
-    return outer.splice({"function": RawObject.parse(function).splice({"description": dumps(short)})})
+    outer, change = RawObject.parse(raw), {"description": dumps(short)}
+    for kind in HOLDERS:
+        inner = outer.get(kind)
+        if inner is not None and inner[:1] == b"{":
+            return outer.splice({kind: RawObject.parse(inner).splice(change)})
+    return outer.splice(change)
 
 
 def forced(tool_choice: bytes | None) -> frozenset[str]:
