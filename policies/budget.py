@@ -68,13 +68,13 @@ class Pressure(msgspec.Struct, frozen=True):
 
 def fixed_tokens(spans: Sequence[Span], overhead: int, limit: int) -> int:
     """Tokens that no step may take: L0, pinned messages, overhead, tools up to their cap, newest results' floor."""
-    tools = sum(span.tokens for span in spans if span.bucket is Bucket.TOOLS)
-    fixed = overhead + min(tools, int(limit * TOOLS_CAP_SHARE))
+    tool, pinned, newest = Bucket.TOOLS, Evict.PINNED, Tier.L1  # looked up once: an enum is slow to ask
+    tools, fixed = 0, overhead
     for span in spans:
-        if span.kind == "tool":
-            continue
-        if span.evict is Evict.PINNED:
+        if span.bucket is tool:
+            tools += span.tokens
+        elif span.evict is pinned:
             fixed += span.tokens
-        elif span.tier is Tier.L1:
+        elif span.tier is newest:
             fixed += min(span.tokens, RESULT_FLOOR)
-    return fixed
+    return fixed + min(tools, int(limit * TOOLS_CAP_SHARE))

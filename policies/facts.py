@@ -8,7 +8,7 @@ import msgspec
 from policies.messages import Content, Message
 
 
-class Facts(msgspec.Struct, frozen=True):
+class Facts(msgspec.Struct, frozen=True, gc=False):
     """A message in figures and names; none of its text.
 
     `tokens` is the message by itself: text, calls, media and what the template adds. Only a tool result is short of

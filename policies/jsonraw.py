@@ -15,8 +15,11 @@ import msgspec
 MAX_DEPTH = 500  # msgspec and json raise RecursionError near 1,000 levels; honest clients stay far below half of that
 
 _SPACE = re.compile(r"[ \t\n\r]*")
-_SPACE_BYTES = re.compile(rb"[ \t\n\r]*")
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_KEY = re.compile(
+    rb'[ \t\n\r,{]*("[^"\\]*(?:\\.[^"\\]*)*")[ \t\n\r]*:[ \t\n\r]*', re.DOTALL
+)  # of JSON known to be valid
+_WHITE = b" \t\n\r"
 _BRACKET = re.compile(rb"[\[\]{}]")
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
@@ -34,7 +37,7 @@ class TooDeep(NotJSON):
         super().__init__(f"the JSON is nested deeper than {MAX_DEPTH} levels")
 
 
-class Member(msgspec.Struct, frozen=True):
+class Member(msgspec.Struct, frozen=True, gc=False):
     """One member of an object: its name, where its key token starts, where its value starts and ends (bytes)."""
 
     name: str
@@ -88,7 +91,7 @@ class RawObject(msgspec.Struct, frozen=True):
 def elements(source: bytes) -> tuple[bytes, ...]:
     """The elements of a JSON array, each with its own bytes. Raises NotJSON, TooDeep."""
     try:
-        return tuple(bytes(raw) for raw in _ARRAY.decode(source))
+        return tuple(map(bytes, _ARRAY.decode(source)))
     except RecursionError:
         raise TooDeep from None
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -141,28 +144,17 @@ def _depth(source: bytes) -> int:
 def _scan(source: bytes, values: Mapping[str, msgspec.Raw]) -> tuple[Member, ...] | None:
     """Places of the members; None when the values do not stand in the source in this order (a repeated name)."""
     members: list[Member] = []
-    at = source.index(b"{") + 1
+    at = 0
     for name, raw in values.items():
-        value = bytes(raw)
-        key_at = _skip(source, at)
-        key_end = _past(_STRING, source, key_at)
-        start = _skip(source, source.index(b":", key_end) + 1)
-        end = start + len(value)
-        if source[start:end] != value or _name(source[key_at:key_end]) != name:
+        key = _KEY.match(source, at)
+        if key is None:
             return None
-        members.append(Member(name, key_at, start, end))
-        at = _skip(source, end) + 1
-    closed = source[_skip(source, at) :] if not members else source[at - 1 :]
-    return tuple(members) if closed.strip(b" \t\n\r") == b"}" else None
-
-
-def _skip(source: bytes, at: int) -> int:
-    return _past(_SPACE_BYTES, source, at)
-
-
-def _past(pattern: re.Pattern[bytes], source: bytes, at: int) -> int:
-    match = pattern.match(source, at)
-    return match.end() if match else at
+        start, at = key.end(), key.end() + memoryview(raw).nbytes
+        if not source.startswith(raw, start) or _name(key[1]) != name:
+            return None
+        members.append(Member(name, key.start(1), start, at))
+    closed = source[at:] if members else source.lstrip(_WHITE)[1:]
+    return tuple(members) if closed.strip(_WHITE) == b"}" else None
 
 
 def _name(token: bytes) -> str:

@@ -26,7 +26,7 @@ KIND_OF: dict[str, Kind] = {
 }
 
 
-class Part(msgspec.Struct, frozen=True):
+class Part(msgspec.Struct, frozen=True, gc=False):
     """One content part. `text` for text and refusals (and the JSON of parts of unknown kind), `source` is the URL or
     data URL of an image; `detail` is its resolution hint."""
 
@@ -36,7 +36,7 @@ class Part(msgspec.Struct, frozen=True):
     detail: str = ""
 
 
-class Call(msgspec.Struct, frozen=True):
+class Call(msgspec.Struct, frozen=True, gc=False):
     """A tool call of an assistant message; `id` is "" for the legacy `function_call`."""
 
     id: str

@@ -34,11 +34,20 @@ class ServerCount(msgspec.Struct, frozen=True):
 Planning = Generator[ServerCount, int | None, Plan]
 
 
-def plan(request: ChatRequest, policy: Policy, counter: Counter, budget: Budget, *, ask_server: bool) -> Planning:
-    """The plan of one request. With `ask_server` the upstream's count of the whole scales ours, before and after."""
+def plan(
+    request: ChatRequest,
+    policy: Policy,
+    counter: Counter,
+    budget: Budget,
+    bill: Bill | None = None,
+    *,
+    ask_server: bool,
+) -> Planning:
+    """The plan of one request. With `ask_server` the upstream's count of the whole scales ours, before and after.
+    `bill` is the request's by `counter`, where that is known already."""
     total = (yield ServerCount(request.prompt)) if ask_server else None
     if total is None:
-        return plan_once(request, policy, counter, budget)
+        return plan_once(request, policy, counter, budget, bill)
     scaled = Scaled.to(counter, request.prompt, total)
     made = plan_once(request, policy, scaled, budget)
     for _ in range(ROUNDS):
@@ -63,10 +72,10 @@ def solve(planning: Planning, answer: Callable[[ServerCount], int | None]) -> Pl
         return made
 
 
-def plan_once(request: ChatRequest, policy: Policy, counter: Counter, budget: Budget) -> Plan:
+def plan_once(request: ChatRequest, policy: Policy, counter: Counter, budget: Budget, bill: Bill | None = None) -> Plan:
     """The plan on one counter's word alone."""
     prompt = request.prompt
-    bill = counter.bill(prompt)
+    bill = bill or counter.bill(prompt)
     received = split(prompt, [counter.facts(item) for item in prompt.messages], bill)
     draft = Draft(prompt, counter, received, bill)
     editor = Editor(draft)
@@ -118,7 +127,7 @@ def _plan(
     refusal = None
     if budget.limit is not None and draft.total > budget.limit:
         refusal = refuse(request.prompt, draft)
-    elif not editor.changed and not _injected(editor) and not _over(bill, budget):
+    elif editor.decisions and not editor.changed and not _injected(editor) and not _over(bill, budget):
         draft = _untouched(draft, received, bill)
     return Plan(
         budget=budget,

@@ -12,7 +12,7 @@ from policies.plan import Decision, Level, Plan
 from policies.spans import Bucket, Span
 
 
-class Row(msgspec.Struct, frozen=True):
+class Row(msgspec.Struct, frozen=True, gc=False):
     """One span, before and after, in tokens; `sent` 0: it was removed, `received` 0: it was added."""
 
     id: str
@@ -50,15 +50,18 @@ class Report(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, plan: Plan) -> "Report":
+        received = sent = _by_bucket(plan.received, plan.received_overhead)
+        if plan.sent != plan.received or plan.sent_overhead != plan.received_overhead:
+            sent = _by_bucket(plan.sent, plan.sent_overhead)
         return cls(
             level=plan.level,
             limit=plan.budget.limit,
             window=plan.budget.window,
             reserve=plan.budget.reserve,
-            received=_by_bucket(plan.received, plan.received_overhead),
-            sent=_by_bucket(plan.sent, plan.sent_overhead),
-            received_total=plan.received_total,
-            sent_total=plan.sent_total,
+            received=received,
+            sent=sent,
+            received_total=sum(received.values()),
+            sent_total=sum(sent.values()),
             exact=plan.exact,
             counter=plan.counter,
             policy=plan.policy,

@@ -22,7 +22,7 @@ class BadRequest(ValueError):
         self.param = param
 
 
-class Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True, gc=False):
     """A message or a tool: its bytes, and a 16-byte digest of them that keys every memo."""
 
     raw: bytes
@@ -108,7 +108,7 @@ def _items(fields: RawObject, name: str) -> tuple[Item, ...] | None:
         return None
     if raw[:1] != b"[":
         raise BadRequest(f"'{name}' must be an array", name)
-    items = tuple(Item.of(element) for element in elements(raw))
+    items = tuple(map(Item.of, elements(raw)))
     for index, item in enumerate(items):
         if item.raw[:1] != b"{":
             raise BadRequest(f"'{name}[{index}]' must be an object", f"{name}[{index}]")

@@ -40,7 +40,7 @@ class Evict(StrEnum):
     RECOVERABLE = "recoverable"  # it can be fetched again
 
 
-class Span(msgspec.Struct, frozen=True):
+class Span(msgspec.Struct, frozen=True, gc=False):
     """One message or tool of a prompt, with what it costs in tokens of the target model.
 
     `turn` counts user messages, `round` counts assistant messages with what answers them; -1 where neither applies.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from policies.counting import Bill
 from policies.facts import Facts
-from policies.request import Item, Prompt
+from policies.request import Prompt
 from policies.spans import Bucket, Evict, Span, Tier
 from policies.tools import Tool, forced
 
@@ -14,18 +14,12 @@ ANSWERING = ("tool", "function")
 
 def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...]:
     """Messages first, then tools, each with its tokens of `bill`. Shapes: len(prompt.messages) + len(prompt.tools)."""
-    turns, rounds, names = _turns(facts), _rounds(facts), _names(facts)
+    rounds = _rounds(facts)
     newest = _newest(facts, rounds)
+    places = zip(prompt.messages, facts, bill.messages, _names(facts), _turns(facts), rounds, strict=True)
     spans = [
-        _message(
-            f"m{index}",
-            item,
-            facts[index],
-            bill.messages[index],
-            (turns[index], rounds[index], names[index]),
-            index in newest,
-        )
-        for index, item in enumerate(prompt.messages)
+        Span(f"m{index}", item, *_class(fact.role, index in newest), tokens, fact.role, name, turn, number)
+        for index, (item, fact, tokens, name, turn, number) in enumerate(places)
     ]
     pinned = _pinned_tools(prompt, bill)
     spans += [
@@ -35,6 +29,11 @@ def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...
     return tuple(spans)
 
 
+_SAID = (Bucket.HISTORY, Tier.L3, Evict.RECONSTRUCTIBLE)
+_ASKED = (Bucket.CURRENT_TURN, Tier.L1, Evict.PINNED)
+_INSTRUCTED = dict.fromkeys(INSTRUCTING, (Bucket.SYSTEM, Tier.L0, Evict.PINNED))
+_OLDER = _INSTRUCTED | dict.fromkeys(ANSWERING, (Bucket.TOOL_RESULTS, Tier.L3, Evict.RECONSTRUCTIBLE))
+_NEWEST = _INSTRUCTED | dict.fromkeys(ANSWERING, (Bucket.TOOL_RESULTS, Tier.L1, Evict.RECONSTRUCTIBLE))
 _PIN = {True: Evict.PINNED, False: Evict.RECOVERABLE}
 
 
@@ -48,27 +47,17 @@ def _pinned_tools(prompt: Prompt, bill: Bill) -> set[int]:
     return {index for index, item in enumerate(prompt.tools) if Tool.of(item.raw).name in names}
 
 
-def _message(span_id: str, item: Item, fact: Facts, tokens: int, place: tuple[int, int, str], newest: bool) -> Span:
-    bucket, tier, evict = _class(fact, newest)
-    turn, number, name = place
-    return Span(span_id, item, bucket, tier, evict, tokens, fact.role, name, turn, number)
-
-
-def _class(fact: Facts, newest: bool) -> tuple[Bucket, Tier, Evict]:
-    if fact.role in INSTRUCTING:
-        return Bucket.SYSTEM, Tier.L0, Evict.PINNED
-    if fact.role in ANSWERING:
-        return Bucket.TOOL_RESULTS, Tier.L1 if newest else Tier.L3, Evict.RECONSTRUCTIBLE
-    if newest:
-        return Bucket.CURRENT_TURN, Tier.L1, Evict.PINNED
-    return Bucket.HISTORY, Tier.L3, Evict.RECONSTRUCTIBLE
+def _class(role: str, newest: bool) -> tuple[Bucket, Tier, Evict]:
+    return _NEWEST.get(role, _ASKED) if newest else _OLDER.get(role, _SAID)
 
 
 def _turns(facts: Sequence[Facts]) -> list[int]:
     turn, turns = -1, []
     for fact in facts:
-        turn += fact.role == "user"
-        turns.append(-1 if fact.role in INSTRUCTING else max(turn, 0))
+        role = fact.role
+        if role == "user":
+            turn += 1
+        turns.append(-1 if role in INSTRUCTING else turn if turn > 0 else 0)
     return turns
 
 
@@ -90,7 +79,8 @@ def _names(facts: Sequence[Facts]) -> list[str]:
     called: dict[str, str] = {}
     names = []
     for fact in facts:
-        called.update(zip(fact.call_ids, fact.call_names, strict=True))
+        if fact.call_ids:
+            called.update(zip(fact.call_ids, fact.call_names, strict=True))
         names.append(fact.name or called.get(fact.call_id, ""))
     return names
 

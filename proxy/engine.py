@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from policies.budget import Budget
+from policies.budget import Budget, Margin
 from policies.counting import Counter
 from policies.counting.margins import margin_of
 from policies.counting.models import Counters
@@ -66,7 +66,9 @@ class Engine:
         """What the request costs as it is, and the budget it has; nothing is edited, whatever its size."""
         bare = replace(self.policy, steps=(), window=None)
         made = solve(self._planning(bare, request, None, ask_server=False), lambda _need: None)
-        budget = self._budget(self.policy, request, self._window(request, window))
+        counter = self.counter(request.model)
+        margin = margin_of(counter.bill(request.prompt), counter)
+        budget = self._budget(self.policy, request, self._window(request, window), margin)
         return msgspec.structs.replace(made, budget=budget)
 
     def last_resort(self, request: ChatRequest, window: Window | None) -> Plan:
@@ -78,12 +80,12 @@ class Engine:
         return Window(tokens, "given") if tokens else window_of(request.model, self.overrides, self.table)
 
     def _planning(self, policy: Policy, request: ChatRequest, window: Window | None, *, ask_server: bool) -> Planning:
-        budget = self._budget(policy, request, window)
-        return plan(request, policy, self.counter(request.model), budget, ask_server=ask_server)
-
-    def _budget(self, policy: Policy, request: ChatRequest, window: Window | None) -> Budget:
         counter = self.counter(request.model)
-        margin = margin_of(counter.bill(request.prompt), counter)
+        bill = counter.bill(request.prompt)
+        budget = self._budget(policy, request, window, margin_of(bill, counter))
+        return plan(request, policy, counter, budget, bill, ask_server=ask_server)
+
+    def _budget(self, policy: Policy, request: ChatRequest, window: Window | None, margin: Margin) -> Budget:
         tokens, beside = (window.tokens, window.beside) if window else (None, 0)
         output = policy.output_reserve or request.number(*ASKED_FOR)
         return Budget.of(policy.window or tokens, output, margin, beside)

@@ -5,6 +5,7 @@ messages only adds figures up.
 """
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -23,6 +24,7 @@ from policies.request import Item, Prompt
 REMEMBERED = 65_536  # messages, and as many tools and rounds, in each of two generations
 RESULTS = frozenset(["tool", "function"])
 SYSTEM = frozenset(["system", "developer"])
+V = TypeVar("V")
 
 
 class _Round(msgspec.Struct, frozen=True):
@@ -51,8 +53,8 @@ class OpenAICounter:
 
     def bill(self, prompt: Prompt) -> Bill:
         """The whole prompt. Exact unless it holds media that cannot be measured from here."""
-        known = [self.facts(item) for item in prompt.messages]
-        tools = [self._tool(item) for item in prompt.tools]
+        known = self._all_facts(prompt.messages)
+        tools = self._all_tools(prompt.tools)
         legacy = self._legacy(prompt.functions)
         form = self._format(prompt.response_format)
         messages = [facts.tokens for facts in known]
@@ -73,8 +75,13 @@ class OpenAICounter:
 
     def new_bytes(self, prompt: Prompt) -> int:
         """Bytes of messages and tools that were not counted before."""
-        fresh = sum(len(item.raw) for item in prompt.messages if item.key not in self._facts)
-        return fresh + sum(len(item.raw) for item in prompt.tools if item.key not in self._tools)
+        return _fresh(prompt.messages, self._facts) + _fresh(prompt.tools, self._tools)
+
+    def _all_facts(self, items: Sequence[Item]) -> list[Facts]:
+        return self._facts.all([item.key for item in items]) or [self.facts(item) for item in items]
+
+    def _all_tools(self, items: Sequence[Item]) -> list[Tool]:
+        return self._tools.all([item.key for item in items]) or [self._tool(item) for item in items]
 
     def _count(self, item: Item) -> Facts:
         message = opened(item)
@@ -208,3 +215,10 @@ class OpenAICounter:
         function = value.get("function") if isinstance(value, dict) else None
         forced = function.get("name") if isinstance(function, dict) else None
         return 7 + self._encoding.count(forced) if isinstance(forced, str) else 0
+
+
+def _fresh(items: Sequence[Item], seen: Memo[bytes, V]) -> int:
+    """Bytes of what is not among `seen`."""
+    if seen.all([item.key for item in items]) is not None:
+        return 0
+    return sum(len(item.raw) for item in items if item.key not in seen)
