@@ -1,0 +1,36 @@
+from support.prompts import draft, edits, lines, round_of, rows, texts, user
+
+from policies.plan import Rewrite
+from policies.steps.clip import Clip
+
+LARGE = lines(200) + "\nERROR: valve 9 stuck\n" + lines(200)
+IMAGE = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}}
+
+
+def test_a_large_text_keeps_its_ends_and_its_errors() -> None:
+    made = draft([user("a"), *round_of(0, LARGE)], limit=3000)
+    (edit,) = edits(Clip(), made)
+    assert isinstance(edit, Rewrite)
+    assert edit.span == "m2"
+    text = texts(made)[2]
+    assert text.startswith("station 0 pressure 0 bar")
+    assert text.endswith(LARGE[-60:])
+    assert "ERROR: valve 9 stuck" in text
+    assert made.total <= 3000
+
+
+def test_when_enough_is_free_the_next_is_left_alone() -> None:
+    messages = [user("a"), *round_of(0, LARGE), *round_of(1, LARGE)]
+    made = draft(messages, limit=draft(messages).total - 300)
+    assert [edit.span for edit in edits(Clip(), made) if isinstance(edit, Rewrite)] == ["m2"]
+    assert texts(made)[4] == LARGE
+
+
+def test_small_results_json_and_pictures_are_left_alone() -> None:
+    made = draft([user("a"), *round_of(0, lines(9))], limit=100_000)
+    made.target = 10
+    assert edits(Clip(), made) == []
+    assert edits(Clip(), draft([user("a"), *round_of(0, rows(400))], limit=4000)) == []
+    picture = round_of(0, "x")
+    picture[1]["content"] = [{"type": "text", "text": LARGE}, IMAGE]
+    assert edits(Clip(), draft([user("a"), *picture], limit=4000)) == []

@@ -1,0 +1,72 @@
+from support.prompts import draft, edits, lines, round_of, texts, user
+
+from policies.draft import Draft
+from policies.plan import Elide, Rewrite
+from policies.steps.elide import ElideResults
+
+
+def loop(*sizes: int, limit: int = 100) -> Draft:
+    rounds = [round_of(number, lines(size) if size else "ok") for number, size in enumerate(sizes)]
+    return draft([user("a"), *(message for one in rounds for message in one)], limit=limit)
+
+
+def edited(made: Draft, step: ElideResults | None = None) -> list[str]:
+    found = edits(step or ElideResults(), made)
+    return [edit.span for edit in found if isinstance(edit, Elide | Rewrite)]
+
+
+def test_older_results_become_stubs_that_say_what_they_were() -> None:
+    made = loop(40, 40, 40, 40, 40, 40, 40)
+    tokens = made.measure(lines(40))
+    assert edited(made)[0] == "m2"
+    assert texts(made)[2].startswith(
+        f"[… read_log succeeded and was used earlier; its {tokens} tokens are no longer shown"
+    )
+
+
+def test_large_results_go_first_and_the_newest_rounds_last() -> None:
+    assert edited(loop(9, 60, 9, 60, 9, 9, 9, 9)) == ["m4", "m2", "m6", "m8", "m10", "m12", "m14"]
+
+
+def test_the_newest_round_stays() -> None:
+    made = loop(40, 40)
+    edited(made)
+    assert texts(made)[4] == lines(40)
+
+
+def test_fewer_rounds_are_kept_only_while_it_is_too_much() -> None:
+    received = loop(40, 40, 40, 40, 40, 40, 40, 40)
+    made = loop(40, 40, 40, 40, 40, 40, 40, 40, limit=received.total - 600)
+    assert edited(made) == ["m2", "m4"]
+    assert made.excess <= 0
+
+
+def test_where_a_stub_would_free_far_more_than_is_needed_the_result_is_said_shorter() -> None:
+    received = loop(200, 9)
+    made = loop(200, 9, limit=received.total - 300)
+    (edit,) = edits(ElideResults(), made)
+    assert isinstance(edit, Rewrite)
+    assert received.total - 700 < made.total <= made.limit
+
+
+def test_what_is_smaller_than_a_stub_or_would_gain_nothing_is_not_tried_again() -> None:
+    texts_of = ["ok", "TCK-48213 HAT-10093 REF-77120 found at /var/log/a.log", "ok", "ok", "ok", "ok", "ok"]
+    messages = [message for number, text in enumerate(texts_of) for message in round_of(number, text)]
+    messages[3]["content"] += " in 4f9c1a2b by host-17.example.org, as ticket 884-221-09 said"
+    made = draft([user("a"), *messages], limit=10)
+    before = texts(made)
+    assert edited(made) == ["m4"]
+    assert made.settled == {"m4"}
+    assert edited(made) == []
+    assert texts(made) == before
+
+
+def test_a_result_with_a_picture_becomes_a_stub_at_once() -> None:
+    messages = [user("a"), *round_of(0, lines(200)), *round_of(1, "ok")]
+    messages[2]["content"] = [
+        {"type": "text", "text": lines(200)},
+        {"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}},
+    ]
+    made = draft(messages, limit=draft(messages).total - 300)
+    (edit,) = edits(ElideResults(), made)
+    assert isinstance(edit, Elide)

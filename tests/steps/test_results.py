@@ -1,0 +1,31 @@
+from support.prompts import calls, draft, lines, result, round_of, user
+
+from policies.steps.results import GENTLE_TOKENS, older, results, squeezable, threshold
+
+
+def test_results_above_a_size_are_listed_oldest_first() -> None:
+    made = draft([user("a"), *round_of(0, lines(9)), *round_of(1, "short"), *round_of(2, lines(9))])
+    assert [span.id for span in results(made)] == ["m2", "m4", "m6"]
+    assert [span.id for span in results(made, over=50)] == ["m2", "m6"]
+
+
+def test_older_results_stand_before_the_newest_rounds() -> None:
+    made = draft([user("a"), *(message for number in range(4) for message in round_of(number, "text"))])
+    assert [span.id for span in older(made, 2)] == ["m2", "m4"]
+    assert [span.id for span in older(made, 9)] == []
+    assert [span.id for span in older(made, 0)] == ["m2", "m4", "m6"]
+
+
+def test_the_newest_round_is_never_older_and_a_stray_result_is() -> None:
+    made = draft([user("a"), result("lost", "x"), calls(("x", "f")), result("x", "y")])
+    assert [span.id for span in older(made, 0)] == ["m1"]
+
+
+def test_what_counts_as_large_depends_on_the_limit() -> None:
+    assert threshold(draft([user("a")], limit=100_000), 8000, 0.25) == 8000
+    assert threshold(draft([user("a")], limit=4000), 8000, 0.25) == 1000
+
+
+def test_what_is_above_the_gentle_size_can_be_squeezed() -> None:
+    made = draft([user("a"), *round_of(0, lines(40)), *round_of(1, lines(5))])
+    assert squeezable(made) == made.messages[2].tokens - GENTLE_TOKENS
