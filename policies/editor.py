@@ -75,7 +75,7 @@ class Editor:
         `ceiling` and until it reaches `enough` (tokens): what was freed too much is given back to the prompt."""
         while self.draft.total < enough:
             room = ceiling - self.draft.total
-            fitting = [entry for entry in self._entries if entry.freed <= room and self._stands(entry)]
+            fitting = [entry for entry in self._entries if 0 < entry.freed <= room and self._stands(entry)]
             if not fitting:
                 return
             entry = max(fitting, key=lambda one: one.freed)

@@ -57,7 +57,8 @@ def plan(
         scaled = Scaled.to(counter, made.prompt, total)
         if budget.limit is None or total <= budget.limit:
             return _recounted(made, scaled)
-        made = plan_once(request, policy, scaled, budget)
+        again = plan_once(request, policy, scaled, budget)
+        made = msgspec.structs.replace(again, received=made.received, received_overhead=made.received_overhead)
     return made
 
 
@@ -102,7 +103,7 @@ def _place(draft: Draft, editor: Editor, injections: Sequence[Inject]) -> None:
     """The note on what was dropped, then the operator's text; neither may push the prompt over its limit."""
     left = note(draft, editor)
     for edit in [*([left] if left else []), *injections]:
-        before = editor.snapshot()
+        before, step = editor.snapshot(), "note" if edit is left else "reminder"
         total = draft.total
         where = place(draft, edit)
         draft.rebill()
@@ -110,9 +111,8 @@ def _place(draft: Draft, editor: Editor, injections: Sequence[Inject]) -> None:
             continue
         if draft.level is not Level.UNKNOWN and draft.total > draft.limit >= total:
             editor.restore(before)
-            editor.refuse("reminder", Action.INJECT, "no room for it")
+            editor.refuse(step, Action.INJECT, "no room for it")
             continue
-        step = "note" if edit is left else "reminder"
         editor.record(step, Action.INJECT, (where,), (total, draft.total), edit.because)
 
 
@@ -124,11 +124,12 @@ def _plan(
     origin: tuple[tuple[Span, ...], Bill, Budget, list[str]],
 ) -> Plan:
     received, bill, budget, failed = origin
-    refusal = None
+    refusal, decisions = None, tuple(editor.decisions)
     if budget.limit is not None and draft.total > budget.limit:
         refusal = refuse(request.prompt, draft)
     elif editor.decisions and not editor.changed and not _injected(editor) and not _over(bill, budget):
         draft = _untouched(draft, received, bill)
+        decisions = tuple(one for one in decisions if one.outcome != "applied")  # repairs, which nothing needs now
     return Plan(
         budget=budget,
         level=draft.level,
@@ -136,7 +137,7 @@ def _plan(
         sent=tuple(draft.spans),
         received_overhead=bill.overhead,
         sent_overhead=draft.overhead,
-        decisions=tuple(editor.decisions),
+        decisions=decisions,
         prompt=draft.as_prompt(),
         counter=draft.counter.name,
         exact=draft.exact,
@@ -165,4 +166,4 @@ def _recounted(made: Plan, scaled: Scaled) -> Plan:
     bill = scaled.bill(made.prompt)
     costs = [*bill.messages, *bill.tools]
     sent = [msgspec.structs.replace(span, tokens=tokens) for span, tokens in zip(made.sent, costs, strict=True)]
-    return msgspec.structs.replace(made, sent=tuple(sent), sent_overhead=bill.overhead)
+    return msgspec.structs.replace(made, sent=tuple(sent), sent_overhead=bill.overhead, exact=bill.exact)

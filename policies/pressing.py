@@ -81,7 +81,7 @@ def _regrow(draft: Draft, editor: Editor, enough: int) -> None:
         room = enough - draft.total
         if room <= LEAST_REGROWTH:
             return
-        if span.is_result and (span.shortened or span.elided) and not draft.facts(span).media:
+        if span.is_result and (span.shortened or span.elided) and not draft.facts(draft.received(span)).media:
             longer = shrink(draft.original(span), span.name, draft.facts(span).tokens + room, draft.measure)
             why = "said at the length there is room for"
             editor.regrow("fit", Rewrite(span.id, with_text(span.item.raw, longer), why))

@@ -1,6 +1,6 @@
 """What is said when a prompt cannot fit: the floor, and a way to split the job into parts that do (DESIGN 1.1)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ from policies.spans import Span, Tier
 
 INLINE_BYTES = 256 * 1024  # bodies of all units together; beyond that they are named by ranges
 LEAST_ROOM = 200  # tokens: parts smaller than this say too little to be worked on
-FRAME_TOKENS = 48  # the sentence that tells the model which part it sees
+LARGEST = 9999  # number of a part, for the room that its sentence takes
 PART = "\n\n[Part {number} of {count} of a longer message. Work on this part only; the answers are combined later.]"
 COMBINE = "A task was worked on in {count} parts. Combine these answers into one.\n\n{answers}"
 
@@ -50,8 +50,8 @@ def _splittable(draft: Draft) -> _Split | str:
         return "there is no user message that could be split"
     user = users[-1]
     base = tuple(span for span in draft.messages if span.tier is Tier.L0)
-    frame = draft.counter.bill(_prompt(draft.prompt, [*(span.item for span in base), _said(user, "")])).total
-    room = draft.limit - frame - FRAME_TOKENS
+    frame = _cost(draft, base, user, "")
+    room = draft.limit - frame
     if room < LEAST_ROOM:
         return f"system messages and overhead alone take {frame} of {draft.limit} tokens"
     text = draft.message(user).text
@@ -70,11 +70,17 @@ def _ranges(draft: Draft, split: _Split) -> Iterator[tuple[int, int]]:
         while True:
             end = min(end, start + size)
             end = end if end == len(text) else max(start + 1, cut_before(text, end) if end > start + 1 else end)
-            if draft.measure(text[start:end]) <= split.room or size == 1:
+            if _cost(draft, split.base, split.user, text[start:end]) <= draft.limit or size == 1:
                 break
             size = max(1, size * 4 // 5)
         yield start, end
         start = end
+
+
+def _cost(draft: Draft, base: Sequence[Span], user: Span, text: str) -> int:
+    """Tokens of a request for the part `text`."""
+    said = _said(user, text + PART.format(number=LARGEST, count=LARGEST))
+    return draft.counter.bill(_prompt(draft.prompt, [*(span.item for span in base), said])).total
 
 
 def _unit(prompt: Prompt, draft: Draft, split: _Split, place: tuple[int, int, int, int]) -> dict[str, Any]:
