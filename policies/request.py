@@ -30,7 +30,8 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, raw: bytes) -> "Item":
-        return cls(raw, hashlib.blake2b(raw, digest_size=16).digest())
+        # current processors have instructions for SHA-256, so that it takes half the time of blake2b
+        return cls(raw, hashlib.sha256(raw).digest()[:16])
 
 
 class Prompt(msgspec.Struct, frozen=True):

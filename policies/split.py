@@ -16,11 +16,22 @@ def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...
     """Messages first, then tools, each with its tokens of `bill`. Shapes: len(prompt.messages) + len(prompt.tools)."""
     rounds = _rounds(facts)
     newest = _newest(facts, rounds)
-    places = zip(prompt.messages, facts, bill.messages, _names(facts), _turns(facts), rounds, strict=True)
-    spans = [
-        Span(f"m{index}", item, *_class(fact.role, index in newest), tokens, fact.role, name, turn, number)
-        for index, (item, fact, tokens, name, turn, number) in enumerate(places)
-    ]
+    roles = [fact.role for fact in facts]
+    classes = [_OLDER.get(role, _SAID) for role in roles]
+    for index in newest:
+        classes[index] = _NEWEST.get(roles[index], _ASKED)
+    ids = [f"m{index}" for index in range(len(roles))]
+    columns = (
+        ids,
+        prompt.messages,
+        *zip(*classes, strict=True),
+        bill.messages,
+        roles,
+        _names(facts),
+        _turns(roles),
+        rounds,
+    )
+    spans = list(map(Span, *columns)) if roles else []
     pinned = _pinned_tools(prompt, bill)
     spans += [
         Span(f"t{index}", item, Bucket.TOOLS, Tier.L2, _PIN[index in pinned], bill.tools[index])
@@ -47,14 +58,9 @@ def _pinned_tools(prompt: Prompt, bill: Bill) -> set[int]:
     return {index for index, item in enumerate(prompt.tools) if Tool.of(item.raw).name in names}
 
 
-def _class(role: str, newest: bool) -> tuple[Bucket, Tier, Evict]:
-    return _NEWEST.get(role, _ASKED) if newest else _OLDER.get(role, _SAID)
-
-
-def _turns(facts: Sequence[Facts]) -> list[int]:
+def _turns(roles: Sequence[str]) -> list[int]:
     turn, turns = -1, []
-    for fact in facts:
-        role = fact.role
+    for role in roles:
         if role == "user":
             turn += 1
         turns.append(-1 if role in INSTRUCTING else turn if turn > 0 else 0)

@@ -26,7 +26,7 @@ FIRST_WAIT = 1.0  # seconds that the first chat requests of an upstream wait for
 TIMEOUT = 2.0  # seconds for each question
 FRESH = 600.0  # seconds until an answer is asked for again
 RETRY = 30.0  # seconds until an upstream that told nothing is asked again: a model may still be loading; then doubled
-LEARNED = 1_000  # models whose window an error told
+LEARNED = 1_000  # models whose window an error told, or that were looked up in the table
 LEARNED_FRESH = 6 * 3600.0  # seconds until what an error told is forgotten: a server may restart with more
 SANE = range(256, 100_000_000)  # tokens: what can be a window at all
 ERROR_BYTES = 65_536  # of an error body are read
@@ -199,6 +199,7 @@ class Windows:
     def __init__(self, overrides: Mapping[str, int], table: Table) -> None:
         self._overrides = overrides
         self._table = table
+        self._looked_up: Memo[str, tuple[Window | None]] = Memo(LEARNED)
 
     async def of(
         self, model: str, upstream: Discovery | None = None, headers: Mapping[str, str] | None = None
@@ -207,7 +208,11 @@ class Windows:
         if (tokens := overridden(model, self._overrides)) is not None:
             return Window(tokens, "override")
         told = await upstream.window(model, headers) if upstream else None
-        return told or window_of(model, {}, self._table)
+        return told or self._shipped(model)
+
+    def _shipped(self, model: str) -> Window | None:
+        known = self._looked_up.get(model) or self._looked_up.set(model, (window_of(model, {}, self._table),))
+        return known[0]
 
 
 def shipped_table() -> Table:

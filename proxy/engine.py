@@ -9,7 +9,7 @@ import msgspec
 from policies.budget import Budget, Margin
 from policies.counting import Counter
 from policies.counting.margins import margin_of
-from policies.counting.models import Counters
+from policies.counting.models import Counters, encoding_of
 from policies.counting.windows import Window, window_of
 from policies.pipeline import Planning, plan, solve
 from policies.plan import Plan
@@ -53,6 +53,10 @@ class Engine:
             if fnmatchcase(model, pattern):
                 return counter
         return self._counters.of(model)
+
+    def answers_at_once(self, model: str) -> bool:
+        """Whether `counter` has nothing to load for the model."""
+        return model in self._counters or ranks.is_loaded(encoding_of(model))
 
     def planning(self, request: ChatRequest, window: Window | None, *, ask_server: bool) -> Planning:
         """The plan as a generator of needs (see `policies.pipeline`); nothing is counted before it is asked."""

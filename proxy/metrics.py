@@ -1,14 +1,17 @@
 """Prometheus metrics of planned requests. Labels hold names from the configuration, never a client's text.
 
-`Metrics` is a collector: register it with the registry that `/metrics` shows. Children of labelled metrics are kept, so
-that a request costs additions and little else.
+`Metrics` is a collector: register it with the registry that `/metrics` shows. A request adds to plain numbers, which
+costs a third of the library's own metrics; families are made when Prometheus asks.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
+from itertools import accumulate
 from typing import Literal
 
-from prometheus_client import Counter, Gauge, Histogram, Metric
+from prometheus_client import Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from proxy.observe import Ending, Record
@@ -24,37 +27,49 @@ MOST_CHILDREN = 2_000  # of one metric; what would come on top is counted under 
 
 
 class Counts:
-    """A labelled counter whose children are kept."""
+    """A labelled counter."""
 
     def __init__(self, name: str, text: str, labels: tuple[str, ...]) -> None:
-        self.metric = Counter(f"edgewise_{name}", text, labels, registry=None)
-        self._children: dict[tuple[str, ...], Counter] = {}
+        self._name, self._text, self._labels = f"edgewise_{name}", text, labels
+        self._totals: dict[tuple[str, ...], int] = {}
 
     def add(self, *labels: str, amount: int = 1) -> None:
-        child = self._children.get(labels)
-        if child is None:
-            child = self._child(labels)
-        child.inc(amount)
+        totals = self._totals
+        if labels not in totals and len(totals) >= MOST_CHILDREN:
+            labels = ("other",) * len(labels)
+        totals[labels] = totals.get(labels, 0) + amount
 
-    def _child(self, labels: tuple[str, ...]) -> Counter:
-        if len(self._children) >= MOST_CHILDREN:
-            return self.metric.labels(*(["other"] * len(labels)))
-        child = self._children[labels] = self.metric.labels(*labels)
-        return child
+    def family(self) -> Metric:
+        family = CounterMetricFamily(self._name, self._text, labels=self._labels)
+        for labels, total in list(self._totals.items()):
+            family.add_metric(labels, total)
+        return family
 
 
 class Values:
-    """A histogram with one label, whose children are kept."""
+    """A histogram with one label."""
 
     def __init__(self, name: str, text: str, label: str, bounds: tuple[float, ...]) -> None:
-        self.metric = Histogram(f"edgewise_{name}", text, (label,), buckets=bounds, registry=None)
-        self._children: dict[str, Histogram] = {}
+        self._name, self._text, self._label, self._bounds = f"edgewise_{name}", text, label, bounds
+        self._counts: dict[
+            str, list[int]
+        ] = {}  # of the values up to each bound and above the one before, then the rest
+        self._sums: dict[str, float] = {}
 
     def see(self, label: str, value: float) -> None:
-        child = self._children.get(label)
-        if child is None:
-            child = self._children[label] = self.metric.labels(label)
-        child.observe(value)
+        counts = self._counts.get(label)
+        if counts is None:
+            counts = self._counts[label] = [0] * (len(self._bounds) + 1)
+        counts[bisect_left(self._bounds, value)] += 1
+        self._sums[label] = self._sums.get(label, 0.0) + value
+
+    def family(self) -> Metric:
+        family = HistogramMetricFamily(self._name, self._text, labels=(self._label,))
+        names = [*(str(float(bound)) for bound in self._bounds), "+Inf"]
+        for label, total in list(self._sums.items()):
+            buckets = list(zip(names, accumulate(self._counts[label]), strict=True))
+            family.add_metric((label,), buckets, total)
+        return family
 
 
 class Metrics(Collector):
@@ -86,8 +101,6 @@ class Metrics(Collector):
             "Chat requests by what the client saw; 499: it left, 599: the upstream broke off.",
             ("status",),
         )
-        self._info = Gauge("edgewise_info", "Always 1.", ("version",), registry=None)
-        self._info.labels(version("edgewise")).set(1)
 
     def planned(self, record: Record) -> None:
         """Count what was received, what is forwarded, and what was decided."""
@@ -124,17 +137,12 @@ class Metrics(Collector):
         self._fallbacks.add(sent)
 
     def collect(self) -> Iterator[Metric]:
-        """Without the `_created` series, which double the number of series and which nothing reads."""
-        for metric in self._all():
-            for family in metric.collect():
-                family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
-                yield family
-
-    def _all(self) -> Iterator[Counter | Gauge | Histogram]:
-        yield self._info
+        info = GaugeMetricFamily("edgewise_info", "Always 1.", labels=("version",))
+        info.add_metric((version("edgewise"),), 1)
+        yield info
         for value in vars(self).values():
             if isinstance(value, Counts | Values):
-                yield value.metric
+                yield value.family()
 
     def _stage(self, stage: Stage, upstream: str, policy: str, buckets: Mapping[str, int]) -> None:
         total = 0

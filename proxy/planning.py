@@ -13,13 +13,11 @@ import msgspec
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from policies.counting.models import encoding_of
 from policies.counting.windows import Window
 from policies.pipeline import Planning as Steps
 from policies.pipeline import ServerCount as Asking
 from policies.plan import Plan
 from policies.request import ChatRequest
-from proxy import ranks
 from proxy.access import Access
 from proxy.context_api import Context, install
 from proxy.discovery import Discovery, Windows
@@ -149,7 +147,7 @@ class Planning:
         asked, told = self._of(call.upstream), _credentials(call)
         window = await self._windows.of(request.model, asked.discovery, told)
         found = await asked.discovery.found(told)
-        if not ranks.is_loaded(encoding_of(request.model)):
+        if not self.engine.answers_at_once(request.model):
             await asyncio.to_thread(self.engine.counter, request.model)
         new = self.engine.counter(request.model).new_bytes(request.prompt)
         run = self._in_thread if new > INLINE_BYTES else _inline

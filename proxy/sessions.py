@@ -8,7 +8,7 @@ from policies.request import ChatRequest
 from policies.spans import Span
 from proxy.planner import Call
 
-NAMED_BY = ("edgewise-session", "x-session-id", "x-session-affinity", "x-litellm-session-id", "session-id")
+NAMED_BY = (b"edgewise-session", b"x-session-id", b"x-session-affinity", b"x-litellm-session-id", b"session-id")
 LONGEST = 128  # characters of a label that is kept
 MARK = "s_"  # before the digest that stands for a conversation nobody named
 
@@ -16,9 +16,10 @@ MARK = "s_"  # before the digest that stands for a conversation nobody named
 def session_of(request: ChatRequest, call: Call, spans: Sequence[Span]) -> str:
     """The name that the client gave (a header, or `prompt_cache_key`), else a digest of how the conversation began:
     tenant, upstream, model, system text and first user message."""
+    given = {name: value for name, value in reversed(call.headers) if name in NAMED_BY and value}
     for name in NAMED_BY:
-        if given := call.header(name):
-            return given[:LONGEST]
+        if name in given:
+            return given[name].decode("latin-1")[:LONGEST]
     return _named_in_body(request) or _digest(request, call, spans)
 
 

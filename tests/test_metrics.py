@@ -114,6 +114,6 @@ def test_labels_are_bounded() -> None:
     counts = Counts("things", "Things.", ("name",))
     for number in range(MOST_CHILDREN + 10):
         counts.add(f"thing-{number}")
-    names = {sample.labels["name"] for family in counts.metric.collect() for sample in family.samples}
+    names = {sample.labels["name"] for sample in counts.family().samples}
     assert len(names) == MOST_CHILDREN + 1
     assert "other" in names

@@ -42,6 +42,10 @@ class Counters:
         """The counter of `model`, made at the first call. The first call for an encoding loads it (0.3 s)."""
         return self._named.get(model) or self._named.set(model, self._by_rules(model))
 
+    def __contains__(self, model: str) -> bool:
+        """Whether `of` was asked for the model lately, so that it answers at once."""
+        return model in self._named
+
     def _by_rules(self, model: str) -> Counter:
         rules = family_of(model) or prior_of(model)
         found = self._made.get(rules)

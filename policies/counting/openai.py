@@ -92,10 +92,11 @@ class OpenAICounter:
         if message.role in RESULTS:
             tokens = family.call // 2 + spoken + content.media
         elif spoken or content.media or not message.calls:
-            tokens = 3 + count(message.role) + spoken + content.media + self._author(message)
+            tokens = 3 + self._name_of(message.role) + spoken + content.media + self._author(message)
             tokens += family.assistant if message.role == "assistant" else 0
         for call in message.calls:
-            tokens += count(f"functions.{call.name}") + count(arguments(call)) + family.call - family.call // 2
+            called = self._name_of(f"functions.{call.name}")
+            tokens += called + count(arguments(call)) + family.call - family.call // 2
         newline = self._newline(content.text) if message.role in SYSTEM else 0
         exact = content.exact and not any(call.custom for call in message.calls)
         return Facts.of(message, tokens, exact=exact, newline=newline)
@@ -127,9 +128,10 @@ class OpenAICounter:
                 rest += settled.rest
         return rest
 
-    def _name_of(self, function: str) -> int:
-        found = self._names.get(function)
-        return found if found is not None else self._names.set(function, self._encoding.count(function))
+    def _name_of(self, word: str) -> int:
+        """Tokens of a role or a function's name, which come again and again."""
+        found = self._names.get(word)
+        return found if found is not None else self._names.set(word, self._encoding.count(word))
 
     def _round(self, items: Sequence[Item], known: Sequence[Facts]) -> _Round:
         key = tuple(item.key for item in items)
