@@ -14,7 +14,8 @@ import urllib.error
 from typing import Any
 
 import httpx2
-from server import NotAvailable, fetch_model, fetch_tokenizer, post_json, serving
+from processes import NotAvailable
+from server import fetch_model, fetch_tokenizer, post_json, serving
 
 from policies.request import ChatRequest
 from proxy.discovery import Discovery, told_limit

@@ -6,4 +6,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=.venv/bin/python
 
 "$python" e2e/counts.py
+"$python" e2e/clients.py
 bash e2e/image.sh

