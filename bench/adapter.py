@@ -64,5 +64,3 @@ def count(body: bytes) -> int:
 def text_tokens(text: str) -> int:
     """Tokens of a bare text in o200k_base, for the lower bound that no count may miss."""
     return load("o200k_base").count(text)
-
-

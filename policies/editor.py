@@ -5,7 +5,8 @@ from typing import Literal
 import msgspec
 
 from policies.draft import Draft, DraftState
-from policies.plan import Action, Decision, Drop, Edit, Elide, Inject, Rewrite
+from policies.needs import Answer, Reply
+from policies.plan import Action, Decision, Drop, Edit, Elide, Inject, Leaf, Rewrite
 from policies.request import Item
 from policies.spans import Evict, Span, Tier
 
@@ -32,7 +33,16 @@ class Editor:
     def __init__(self, draft: Draft) -> None:
         self.draft = draft
         self.decisions: list[Decision] = []
+        self.leaf = Leaf.NONE  # of the triage tree, to which the edits that come now belong
+        self.side_tokens = 0  # what the side model's answers cost so far
         self._entries: list[Entry] = []
+
+    def charged(self, answer: Answer) -> Reply | None:
+        """The side model's reply, its cost added to the bill."""
+        if not isinstance(answer, Reply):
+            return None
+        self.side_tokens += answer.tokens
+        return answer
 
     def apply(self, step: str, edit: Edit) -> None:
         """Never-worse gate: an edit that saves nothing is undone. Injections are placed by `placing`, not here."""
@@ -129,7 +139,7 @@ class Editor:
     def _log(
         self, step: str, action: Action, outcome: Outcome, spans: tuple[str, ...], tokens: tuple[int, int], why: str
     ) -> None:
-        self.decisions.append(Decision(step, action, outcome, spans, *tokens, why, self.draft.level))
+        self.decisions.append(Decision(step, action, outcome, spans, *tokens, why, self.draft.level, self.leaf))
 
 
 def _forbidden(span: Span | None, action: Action) -> str:

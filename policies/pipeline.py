@@ -3,7 +3,7 @@
 A generator: what the core cannot know by itself it yields as a need, and a driver in the shell answers.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -12,6 +12,7 @@ from policies.counting import Bill, Counter
 from policies.counting.scaled import Scaled
 from policies.draft import Draft
 from policies.editor import Editor
+from policies.needs import Asking, ServerCount
 from policies.notes import note
 from policies.placing import place, reserve
 from policies.plan import Action, Inject, Level, Plan
@@ -25,13 +26,7 @@ from policies.split import split
 ROUNDS = 3  # plans made at most when a server counts more than was estimated
 
 
-class ServerCount(msgspec.Struct, frozen=True):
-    """A need: what does the upstream's own tokenizer say this prompt costs? Answer: tokens, or None."""
-
-    prompt: Prompt
-
-
-Planning = Generator[ServerCount, int | None, Plan]
+Planning = Asking[Plan]
 
 
 def plan(
@@ -45,35 +40,31 @@ def plan(
 ) -> Planning:
     """The plan of one request. With `ask_server` the upstream's count of the whole scales ours, before and after.
     `bill` is the request's by `counter`, where that is known already."""
-    total = (yield ServerCount(request.prompt)) if ask_server else None
+    total = (yield from _counted(request.prompt)) if ask_server else None
     if total is None:
-        return plan_once(request, policy, counter, budget, bill)
+        return (yield from plan_once(request, policy, counter, budget, bill))
     scaled = Scaled.to(counter, request.prompt, total)
-    made = plan_once(request, policy, scaled, budget)
+    made = yield from plan_once(request, policy, scaled, budget)
     for _ in range(ROUNDS):
-        total = None if made.prompt is request.prompt else (yield ServerCount(made.prompt))
+        total = None if made.prompt is request.prompt else (yield from _counted(made.prompt))
         if total is None:
             return made
         scaled = Scaled.to(counter, made.prompt, total)
         if budget.limit is None or total <= budget.limit:
             return _recounted(made, scaled)
-        again = plan_once(request, policy, scaled, budget)
+        again = yield from plan_once(request, policy, scaled, budget)
         made = msgspec.structs.replace(again, received=made.received, received_overhead=made.received_overhead)
     return made
 
 
-def solve(planning: Planning, answer: Callable[[ServerCount], int | None]) -> Plan:
-    """Drive a planning to its end with a plain function that answers the needs."""
-    try:
-        need = next(planning)
-        while True:
-            need = planning.send(answer(need))
-    except StopIteration as done:
-        made: Plan = done.value
-        return made
+def _counted(prompt: Prompt) -> Asking[int | None]:
+    answer = yield ServerCount(prompt)
+    return answer if isinstance(answer, int) else None
 
 
-def plan_once(request: ChatRequest, policy: Policy, counter: Counter, budget: Budget, bill: Bill | None = None) -> Plan:
+def plan_once(
+    request: ChatRequest, policy: Policy, counter: Counter, budget: Budget, bill: Bill | None = None
+) -> Planning:
     """The plan on one counter's word alone."""
     prompt = request.prompt
     bill = bill or counter.bill(prompt)
@@ -87,7 +78,7 @@ def plan_once(request: ChatRequest, policy: Policy, counter: Counter, budget: Bu
         draft.level = Level.UNKNOWN
     else:
         draft.limit = budget.limit
-        failed = press(draft, editor, policy)
+        failed = yield from press(draft, editor, policy)
     draft.reserved = 0  # what is placed now is counted as it is; what is not needs no room
     if editor.changed or injections:
         _place(draft, editor, injections)
@@ -144,6 +135,7 @@ def _plan(
         policy=policy.name,
         refusal=refusal,
         failed_steps=tuple(failed),
+        side_tokens=editor.side_tokens,
     )
 
 

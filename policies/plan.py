@@ -21,6 +21,17 @@ class Level(StrEnum):
     EMERGENCY = "emergency"
 
 
+class Leaf(StrEnum):
+    """Which branch of the triage tree an edit belongs to (DESIGN 5)."""
+
+    NONE = "none"  # placed, repaired, or bound by a cap
+    CHUNK = "chunk"  # 1: one pinned span over the budget
+    TURNS = "turns"  # 2: older turns and rounds
+    RESULTS = "results"  # 3: tool output
+    INSTRUCTIONS = "instructions"  # 4
+    REFUSE = "refuse"  # 5: nothing is left
+
+
 ORDER = (Level.TOOL_RESULTS, Level.HISTORY, Level.EMERGENCY)
 
 
@@ -79,6 +90,7 @@ class Decision(msgspec.Struct, frozen=True):
     after: int
     because: str
     level: Level
+    leaf: Leaf = Leaf.NONE
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -110,6 +122,7 @@ class Plan(msgspec.Struct, frozen=True):
     policy: str
     refusal: Refusal | None = None
     failed_steps: tuple[str, ...] = ()
+    side_tokens: int = 0  # what the side model cost while this was planned
 
     @property
     def received_total(self) -> int:

@@ -123,7 +123,7 @@ def _step(kind: type[Step], table: Mapping[str, Any], where: str) -> Step:
     fields = {item.name: item for item in dataclasses.fields(kind)}  # type: ignore[arg-type] # every step is a dataclass
     hints = get_type_hints(kind)
     given = {key: value for key, value in table.items() if key != "use"}
-    _known(given, tuple(name for name in fields if name != "name"), where)
+    _known(given, tuple(name for name in fields if name not in ("name", "leaf")), where)
     values = {key: _typed(value, hints[key], f"{where}: '{key}'") for key, value in given.items()}
     try:
         return kind(**values)

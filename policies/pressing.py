@@ -1,12 +1,15 @@
 """Level by level until enough was freed; what was freed without need is given back."""
 
+from collections.abc import Generator, Iterator
+
 from policies.budget import Pressure, fixed_tokens
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.grammar import mend
 from policies.messages import with_text
+from policies.needs import Ask, Asking, Reply
 from policies.notes import note_tokens
-from policies.plan import ORDER, Level, Rewrite
+from policies.plan import ORDER, Edit, Leaf, Level, Rewrite
 from policies.policy import Policy
 from policies.shrinking import shrink
 from policies.step import Step
@@ -16,7 +19,7 @@ LEAST_REGROWTH = 32  # tokens
 GIVEN_BACK = 6  # rounds of taking edits back, at most
 
 
-def press(draft: Draft, editor: Editor, policy: Policy) -> list[str]:
+def press(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
     """Edits the draft until it is under its limit, or every licensed step was asked. The names of broken steps."""
     failed: list[str] = []
     for level in ORDER:
@@ -29,23 +32,38 @@ def press(draft: Draft, editor: Editor, policy: Policy) -> list[str]:
         draft.level, draft.target = level, _pressure(draft).target(policy.levels[level].free_to)
         for step in policy.steps:
             if step.level is not Level.NONE and ORDER.index(step.level) <= ORDER.index(level):
-                failed += run_step(draft, editor, step)
+                failed += yield from run_step(draft, editor, step)
     if editor.changed:
         _give_back(draft, editor)
     return failed
 
 
-def run_step(draft: Draft, editor: Editor, step: Step) -> list[str]:
-    """Ask one step for its edits and apply them. A broken step is skipped: the draft stays as it was before."""
+def run_step(draft: Draft, editor: Editor, step: Step) -> Asking[list[str]]:
+    """Ask one step for its edits and apply them; pass its questions on. A broken step is skipped: the draft stays as it
+    was before."""
     before = editor.snapshot()
+    editor.leaf = step.leaf
+    reply: Reply | None = None
     try:
-        for edit in step.edits(draft):
-            editor.apply(step.name, edit)
+        proposals = step.edits(draft)
+        while (proposal := _next(proposals, reply)) is not None:
+            if isinstance(proposal, Ask):
+                reply = editor.charged((yield proposal))
+            else:
+                reply = None
+                editor.apply(step.name, proposal)
     except Exception:  # whatever a step, third-party ones too, may raise: it is skipped and counted (DESIGN 1.7)
         editor.restore(before)
         return [step.name]
     draft.rebill()
     return []
+
+
+def _next(proposals: Iterator[Edit | Ask], reply: Reply | None) -> Edit | Ask | None:
+    try:
+        return proposals.send(reply) if isinstance(proposals, Generator) else next(proposals)
+    except StopIteration:
+        return None
 
 
 def _entered(draft: Draft, policy: Policy, level: Level) -> bool:
@@ -60,6 +78,7 @@ def _pressure(draft: Draft) -> Pressure:
 
 def _give_back(draft: Draft, editor: Editor) -> None:
     """Count again after each round of edits taken back: together they may cost more, or less, than each was said to."""
+    editor.leaf = Leaf.RESULTS
     ceiling = draft.limit
     enough = int(ENOUGH * draft.limit) + draft.reserved
     for _ in range(GIVEN_BACK):

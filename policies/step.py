@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from policies.draft import Draft
-from policies.plan import Edit, Level
+from policies.needs import Ask
+from policies.plan import Edit, Leaf, Level
 
 
 class Step(Protocol):
@@ -20,6 +21,12 @@ class Step(Protocol):
     @property
     def level(self) -> Level: ...
 
-    def edits(self, draft: Draft) -> Iterator[Edit]:
-        """Edits in the order they should be tried; the draft shows the effect of each before the next is asked for."""
+    @property
+    def leaf(self) -> Leaf: ...
+
+    def edits(self, draft: Draft) -> Iterator[Edit | Ask]:
+        """Edits in the order they should be tried; the draft shows the effect of each before the next is asked for.
+
+        A generator may also yield an `Ask`, and is sent a `Reply`, or None when nobody answered.
+        """
         ...

@@ -164,7 +164,11 @@ def _title(read: Read, request: ChatRequest, report: Report) -> list[str]:
 def _parameters(step: object) -> str:
     if not dataclasses.is_dataclass(step):
         return ""
-    values = {field.name: getattr(step, field.name) for field in dataclasses.fields(step) if field.name != "name"}
+    values = {
+        field.name: getattr(step, field.name)
+        for field in dataclasses.fields(step)
+        if field.name not in ("name", "leaf")
+    }
     return ", ".join(f"{name} = {_value(value)}" for name, value in values.items())
 
 

@@ -11,7 +11,8 @@ from policies.counting import Counter
 from policies.counting.margins import margin_of
 from policies.counting.models import Counters, encoding_of
 from policies.counting.windows import Window, window_of
-from policies.pipeline import Planning, plan, solve
+from policies.needs import solve
+from policies.pipeline import Planning, plan
 from policies.plan import Plan
 from policies.policy import Policy
 from policies.request import ChatRequest
@@ -64,12 +65,12 @@ class Engine:
 
     def plan_sync(self, request: ChatRequest, window: int | None) -> Plan:
         """The plan by our own count, at once; `window` in tokens, None: what is known of the request's model."""
-        return solve(self.planning(request, self._window(request, window), ask_server=False), lambda _need: None)
+        return solve(self.planning(request, self._window(request, window), ask_server=False))
 
     def count(self, request: ChatRequest, window: int | None) -> Plan:
         """What the request costs as it is, and the budget it has; nothing is edited, whatever its size."""
         bare = replace(self.policy, steps=(), window=None)
-        made = solve(self._planning(bare, request, None, ask_server=False), lambda _need: None)
+        made = solve(self._planning(bare, request, None, ask_server=False))
         counter = self.counter(request.model)
         margin = margin_of(counter.bill(request.prompt), counter)
         budget = self._budget(self.policy, request, self._window(request, window), margin)
@@ -78,7 +79,7 @@ class Engine:
     def last_resort(self, request: ChatRequest, window: Window | None) -> Plan:
         """The plan of the last steps alone, for when planning broke (DESIGN 1.7)."""
         policy = replace(self.policy, steps=LAST_STEPS)
-        return solve(self._planning(policy, request, window, ask_server=False), lambda _need: None)
+        return solve(self._planning(policy, request, window, ask_server=False))
 
     def _window(self, request: ChatRequest, tokens: int | None) -> Window | None:
         return Window(tokens, "given") if tokens else window_of(request.model, self.overrides, self.table)

@@ -90,5 +90,5 @@ class Untouched:
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:  # noqa: ARG002 - likewise
         return None
 
-    def learn(self, *_: object) -> None:
+    def learn(self, outcome: Outcome, error: bytes) -> None:  # noqa: ARG002 - the protocol's signature
         return None

@@ -14,8 +14,9 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from policies.counting.windows import Window
+from policies.needs import Answer, Need
+from policies.needs import ServerCount as Counting
 from policies.pipeline import Planning as Steps
-from policies.pipeline import ServerCount as Asking
 from policies.plan import Plan
 from policies.request import ChatRequest
 from proxy.access import Access
@@ -37,7 +38,7 @@ from proxy.settings import Settings
 INLINE_BYTES = 16_000  # of text that was not seen before: counting more than that goes to the thread (FACTS 1)
 
 Told = Mapping[str, str]  # request headers of the control plane
-Run = Callable[[Steps, int | None], Awaitable[Asking | Plan]]
+Run = Callable[[Steps, Answer], Awaitable[Need | Plan]]
 
 log = logging.getLogger("edgewise")
 
@@ -162,14 +163,14 @@ class Planning:
         self, request: ChatRequest, window: Window | None, run: Run, counts: ServerCount | None, told: Told
     ) -> Plan:
         steps = self.engine.planning(request, window, ask_server=counts is not None)
-        answered: int | None = None
+        answered: Answer = None
         while True:
             need = await run(steps, answered)
             if isinstance(need, Plan):
                 return need
-            answered = await counts.count(need.prompt, told) if counts else None
+            answered = await counts.count(need.prompt, told) if counts and isinstance(need, Counting) else None
 
-    async def _in_thread(self, steps: Steps, answered: int | None) -> Asking | Plan:
+    async def _in_thread(self, steps: Steps, answered: Answer) -> Need | Plan:
         return await asyncio.get_running_loop().run_in_executor(self._thread, _advance, steps, answered)
 
     def _of(self, upstream: Upstream) -> Asked:
@@ -192,11 +193,11 @@ def _credentials(call: Call) -> Told:
     return {"authorization": given} if given else {}
 
 
-async def _inline(steps: Steps, answered: int | None) -> Asking | Plan:
+async def _inline(steps: Steps, answered: Answer) -> Need | Plan:
     return _advance(steps, answered)
 
 
-def _advance(steps: Steps, answered: int | None) -> Asking | Plan:
+def _advance(steps: Steps, answered: Answer) -> Need | Plan:
     try:
         return steps.send(answered)
     except StopIteration as done:

@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from support.plans import hopeless, long, plan, record, small
 
 from policies.draft import Draft
-from policies.plan import Edit, Level
+from policies.plan import Edit, Leaf, Level
 from proxy.engine import Engine
 from proxy.metrics import MOST_CHILDREN, Counts, Metrics
 from proxy.observe import Ending, facts
@@ -80,6 +80,7 @@ class Broken:
 
     name: str = "broken"
     level: Level = Level.TOOL_RESULTS
+    leaf: Leaf = Leaf.NONE
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         raise ZeroDivisionError(draft.total)

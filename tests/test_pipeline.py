@@ -4,7 +4,8 @@ from typing import Any
 from support.prompts import balanced, budget, chat, counter, lines, planned, prompt, round_of, said, system, tool, user
 
 from policies.budget import Budget
-from policies.pipeline import ROUNDS, ServerCount, plan, plan_once, solve
+from policies.needs import Answer, Need, ServerCount, solve
+from policies.pipeline import ROUNDS, plan, plan_once
 from policies.plan import Action, Level, Plan, changed
 from policies.policy import Policy
 from policies.request import ChatRequest
@@ -42,7 +43,7 @@ def test_a_request_over_its_limit_is_made_to_fit_and_says_how() -> None:
 
 def test_a_window_that_is_not_known_is_never_guessed() -> None:
     request = chat(LOOP)
-    made = plan_once(request, balanced(), counter(), Budget(None))
+    made = solve(plan_once(request, balanced(), counter(), Budget(None)))
     assert (made.level, made.budget.limit) == (Level.UNKNOWN, None)
     assert request.forward(made.prompt) is request.body
 
@@ -67,7 +68,7 @@ def test_text_of_the_operator_stands_at_both_ends_of_any_request() -> None:
 
 
 def test_where_the_window_is_not_known_it_stands_there_too() -> None:
-    made = plan_once(chat([user("a")]), reminding("tail"), counter(), Budget(None))
+    made = solve(plan_once(chat([user("a")]), reminding("tail"), counter(), Budget(None)))
     assert len(made.decisions) == 1
 
 
@@ -116,7 +117,7 @@ def test_a_repair_that_makes_it_fit_stands() -> None:
     assert [span.id for span in made.sent] == ["m0", "m2"]
 
 
-def asking(request: ChatRequest, limit: int, answer: Callable[[ServerCount], int | None]) -> Plan:
+def asking(request: ChatRequest, limit: int, answer: Callable[[Need], Answer]) -> Plan:
     return solve(plan(request, balanced(), counter(request.model), budget(limit), ask_server=True), answer)
 
 
@@ -139,7 +140,8 @@ def test_a_server_that_counts_more_has_the_last_word_before_and_after() -> None:
     request = chat(LOOP)
     asked: list[int] = []
 
-    def answer(need: ServerCount) -> int:
+    def answer(need: Need) -> int:
+        assert isinstance(need, ServerCount)
         asked.append(int(counter().bill(need.prompt).total * 1.5))
         return asked[-1]
 
@@ -153,7 +155,8 @@ def test_a_plan_that_the_server_finds_too_long_is_made_again_a_few_times() -> No
     request = chat(LOOP)
     asked: list[Any] = []
 
-    def answer(need: ServerCount) -> int:
+    def answer(need: Need) -> int:
+        assert isinstance(need, ServerCount)
         asked.append(need.prompt)
         return 5000 if len(asked) == 1 else 3001
 

@@ -5,7 +5,8 @@ from support.prompts import balanced, chat, draft, ids, lines, planned, round_of
 
 from policies.draft import Draft
 from policies.editor import Editor
-from policies.plan import Action, Drop, Edit, Level
+from policies.needs import solve
+from policies.plan import Action, Drop, Edit, Leaf, Level
 from policies.policy import LevelRule, Policy
 from policies.pressing import press, run_step
 from policies.step import Step
@@ -16,7 +17,7 @@ LOOP = [system("Be brief."), user("task"), *(m for n in range(12) for m in round
 
 def pressed(limit: int) -> Draft:
     made = draft(LOOP, limit=limit, level=Level.NONE)
-    press(made, Editor(made), balanced())
+    solve(press(made, Editor(made), balanced()))
     return made
 
 
@@ -45,6 +46,7 @@ class Broken:
 
     level: Level = Level.TOOL_RESULTS
     name: str = "broken"
+    leaf: Leaf = Leaf.NONE
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         yield Drop(("m1",), "before it fails")
@@ -54,7 +56,7 @@ class Broken:
 def test_a_broken_step_is_skipped_and_leaves_nothing_behind() -> None:
     made = draft([user("a"), user("b")], limit=10)
     editor = Editor(made)
-    assert run_step(made, editor, Broken()) == ["broken"]
+    assert solve(run_step(made, editor, Broken())) == ["broken"]
     assert made.as_prompt() is made.prompt
     assert editor.decisions == []
 
@@ -65,6 +67,7 @@ class Grasping:
 
     level: Level = Level.TOOL_RESULTS
     name: str = "grasping"
+    leaf: Leaf = Leaf.NONE
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         for span in draft.spans:
@@ -80,7 +83,7 @@ def only(*steps: Step) -> Policy:
 def test_third_party_steps_are_guarded_like_our_own() -> None:
     made = draft(LOOP, limit=100, level=Level.NONE)
     editor = Editor(made)
-    assert press(made, editor, only(Grasping(), Broken())) == ["broken"] * 3
+    assert solve(press(made, editor, only(Grasping(), Broken()))) == ["broken"] * 3
     assert ids(made)[:2] == ["m0", "m1"]
     assert texts(made)[-1] == lines(40)
     assert {one.because for one in editor.decisions} == {
@@ -91,7 +94,7 @@ def test_third_party_steps_are_guarded_like_our_own() -> None:
 def test_a_step_is_asked_from_its_level_on() -> None:
     made = draft(LOOP, limit=1000, level=Level.NONE)
     editor = Editor(made)
-    press(made, editor, only(Grasping(Level.EMERGENCY)))
+    solve(press(made, editor, only(Grasping(Level.EMERGENCY))))
     assert {one.level for one in editor.decisions} == {Level.EMERGENCY}
 
 
@@ -99,7 +102,7 @@ def test_what_a_stub_freed_too_much_is_said_at_greater_length() -> None:
     messages = [user("task"), *round_of(0, lines(75)), *round_of(1, lines(20))]
     made = draft(messages, limit=1000, level=Level.NONE)
     editor = Editor(made)
-    press(made, editor, only(ElideResults()))
+    solve(press(made, editor, only(ElideResults())))
     assert [one.because for one in editor.decisions] == ["an older result", "said at the length there is room for"]
     assert 550 < made.total <= 1000
     assert texts(made)[2].startswith("station 0 pressure")
@@ -111,7 +114,7 @@ def test_a_picture_is_not_said_at_greater_length() -> None:
     messages[2]["content"] = [{"type": "text", "text": lines(75)}, picture]
     made = draft(messages, limit=1000, level=Level.NONE)
     editor = Editor(made)
-    press(made, editor, only(ElideResults()))
+    solve(press(made, editor, only(ElideResults())))
     assert [one.action for one in editor.decisions if one.outcome == "applied"] == [Action.ELIDE]
 
 

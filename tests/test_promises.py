@@ -13,6 +13,7 @@ from support.prompts import balanced, chat, counter, lines, planned, round_of, s
 from policies.budget import Budget, Margin
 from policies.counting import Counter, Encoding
 from policies.counting.models import counter_for
+from policies.needs import solve
 from policies.pipeline import plan_once
 from policies.plan import Action, Level, Plan, changed
 from policies.report import Report
@@ -44,7 +45,7 @@ def of(made: Case) -> tuple[ChatRequest, Plan]:
 
 
 def planned_by(made: Case, request: ChatRequest, counted: Counter) -> Plan:
-    return plan_once(request, balanced(), counted, Budget.of(made.window, request.number(*OUTPUT), MARGIN))
+    return solve(plan_once(request, balanced(), counted, Budget.of(made.window, request.number(*OUTPUT), MARGIN)))
 
 
 def count(body: bytes) -> int:
@@ -78,7 +79,7 @@ def test_what_leaves_fits_or_is_refused(made: Case) -> None:
 def test_below_the_first_threshold_the_received_object_goes_out(made: Case) -> None:
     request = ChatRequest.parse(made.body)
     total = counter(request.model).bill(request.prompt).total
-    plan = plan_once(request, balanced(), counter(request.model), Budget(2 * total + 2))
+    plan = solve(plan_once(request, balanced(), counter(request.model), Budget(2 * total + 2)))
     assert request.forward(plan.prompt) is request.body
     assert plan.level is Level.NONE
     assert plan.decisions == ()
@@ -194,14 +195,14 @@ def test_the_cost_of_counting_follows_what_is_new() -> None:
     watched = Watched()
     counted = counter_for("gpt-4o", lambda _name: watched)
     messages = list(long_loop())
-    plan_once(chat(messages), balanced(), counted, Budget(100_000))
+    solve(plan_once(chat(messages), balanced(), counted, Budget(100_000)))
     assert counted.new_bytes(chat(messages).prompt) == 0
     watched.asked.clear()
-    plan_once(chat(messages), balanced(), counted, Budget(100_000))
+    solve(plan_once(chat(messages), balanced(), counted, Budget(100_000)))
     assert watched.asked == []
     more = [*messages, *round_of(99, "a new result")]
     assert 0 < counted.new_bytes(chat(more).prompt) < 400
-    plan_once(chat(more), balanced(), counted, Budget(100_000))
+    solve(plan_once(chat(more), balanced(), counted, Budget(100_000)))
     assert 0 < sum(map(len, watched.asked)) < 200
 
 

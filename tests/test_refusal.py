@@ -5,6 +5,7 @@ import pytest
 from support.prompts import balanced, budget, calls, chat, counter, lines, planned, result, round_of, system, tool, user
 
 from policies.counting.scaled import Scaled
+from policies.needs import solve
 from policies.pipeline import plan_once
 from policies.plan import Refusal
 from policies.refusal import INLINE_BYTES, PART
@@ -98,7 +99,7 @@ def test_where_one_character_is_too_much_nothing_is_split() -> None:
     scaled = Scaled(counter(), 150.0, asked.prompt, 200_000)
     frame = scaled.bill(chat([user(PART.format(number=9999, count=9999))]).prompt).total
     limit = frame + 250  # the sign costs four tokens, each times 150
-    refusal = plan_once(asked, balanced(), scaled, budget(limit)).refusal
+    refusal = solve(plan_once(asked, balanced(), scaled, budget(limit))).refusal
     assert refusal is not None
     assert (refusal.units, refusal.reason) == ((), "no part of the newest user message fits beside the rest")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from policies.budget import TOOLS_CAP_SHARE
 from policies.draft import Draft
-from policies.plan import Drop, Edit, Level, Rewrite
+from policies.plan import Drop, Edit, Leaf, Level, Rewrite
 from policies.spans import Evict, Span
 from policies.steps.results import squeezable
 from policies.tools import Tool, one_line
@@ -19,6 +19,7 @@ class CapTools:
     cap_share: float = TOOLS_CAP_SHARE
     level: Level = Level.TOOL_RESULTS
     name: str = "cap-tools"
+    leaf: Leaf = Leaf.NONE
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         cap = int(self.cap_share * draft.limit)

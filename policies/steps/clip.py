@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from policies.clipping import clip
 from policies.draft import Draft
 from policies.messages import with_text
-from policies.plan import Edit, Level, Rewrite
+from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.steps.results import results, threshold
 
 
@@ -18,6 +18,7 @@ class Clip:
     over_share: float = 0.25
     level: Level = Level.TOOL_RESULTS
     name: str = "clip"
+    leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         large = threshold(draft, self.over_tokens, self.over_share)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from policies.draft import Draft
 from policies.messages import with_text
-from policies.plan import Edit, Elide, Level, Rewrite
+from policies.plan import Edit, Elide, Leaf, Level, Rewrite
 from policies.shrinking import shrink
 from policies.spans import Span
 from policies.steps.results import older
@@ -27,6 +27,7 @@ class ElideResults:
     digest_tokens: int = 200
     level: Level = Level.TOOL_RESULTS
     name: str = "elide"
+    leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         for keep in self.keep_rounds:

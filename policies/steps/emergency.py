@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from policies.draft import Draft
-from policies.plan import Drop, Edit, Level
+from policies.plan import Drop, Edit, Leaf, Level
 from policies.spans import Tier
 from policies.steps.window import less_of_users, rounds_before
 
@@ -15,6 +15,7 @@ class Emergency:
 
     level: Level = Level.EMERGENCY
     name: str = "emergency"
+    leaf: Leaf = Leaf.TURNS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         for spans in rounds_before(draft, 0):

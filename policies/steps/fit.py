@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from policies.draft import Draft
 from policies.messages import with_text
-from policies.plan import Edit, Level, Rewrite
+from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.shrinking import shrink
 from policies.spans import Span
 from policies.steps.results import GENTLE_TOKENS, results
@@ -22,6 +22,7 @@ class Fit:
     gentle_tokens: int = GENTLE_TOKENS
     level: Level = Level.HISTORY
     name: str = "fit"
+    leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         floor = SMALLEST_TOKENS if draft.level is Level.EMERGENCY else self.gentle_tokens

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from policies.draft import Draft
 from policies.folding import fold_json
 from policies.messages import with_text
-from policies.plan import Edit, Level, Rewrite
+from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.steps.results import results, threshold
 
 
@@ -18,6 +18,7 @@ class FoldJson:
     over_share: float = 0.25
     level: Level = Level.TOOL_RESULTS
     name: str = "fold-json"
+    leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         large = threshold(draft, self.over_tokens, self.over_share)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from policies.draft import Draft
-from policies.plan import Edit, Inject, Level
+from policies.plan import Edit, Inject, Leaf, Level
 from policies.spans import Bucket
 
 PLACES: dict[str, Literal["head", "tail"]] = {"head": "head", "tail": "tail"}
@@ -20,6 +20,7 @@ class Reminder:
     max_tokens: int = 300
     level: Level = Level.NONE
     name: str = "reminder"
+    leaf: Leaf = Leaf.NONE
 
     def __post_init__(self) -> None:
         unknown = [place for place in self.places if place not in PLACES]

@@ -7,7 +7,7 @@ from policies.budget import TOOLS_CAP_SHARE
 from policies.clipping import clip
 from policies.draft import Draft
 from policies.messages import with_text
-from policies.plan import Drop, Edit, Level, Rewrite
+from policies.plan import Drop, Edit, Leaf, Level, Rewrite
 from policies.spans import Span, Tier
 from policies.steps.results import squeezable
 
@@ -28,6 +28,7 @@ class Window:
     users_share: float = 0.3
     level: Level = Level.HISTORY
     name: str = "window"
+    leaf: Leaf = Leaf.TURNS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         for keep in self.keep_rounds:

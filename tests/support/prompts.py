@@ -9,6 +9,7 @@ from policies.counting import Counter
 from policies.counting.models import counter_for
 from policies.draft import Draft
 from policies.editor import Editor
+from policies.needs import Ask, solve
 from policies.pipeline import plan_once
 from policies.plan import Edit, Level, Plan
 from policies.policy import Policy
@@ -105,6 +106,7 @@ def edits(step: Step, of: Draft) -> list[Edit]:
     """What the step proposes when each edit is applied before the next is asked for, as the pipeline does it."""
     editor, asked = Editor(of), []
     for edit in step.edits(of):
+        assert not isinstance(edit, Ask), "this step asks the side model: answer it"
         asked.append(edit)
         editor.apply(step.name, edit)
     of.rebill()
@@ -126,4 +128,4 @@ def budget(limit: int) -> Budget:
 
 
 def planned(request: ChatRequest, limit: int, policy: Policy | None = None) -> Plan:
-    return plan_once(request, policy or balanced(), counter(request.model), budget(limit))
+    return solve(plan_once(request, policy or balanced(), counter(request.model), budget(limit)))

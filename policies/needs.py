@@ -1,0 +1,56 @@
+"""What the core cannot know by itself: it yields a need, a driver in the shell answers (DESIGN 3).
+
+Every need may be answered with None: there is nobody to ask, it failed, or it took too long. Whoever asked then goes on
+without.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from policies.request import Prompt
+
+
+class ServerCount(msgspec.Struct, frozen=True):
+    """What does the upstream's own tokenizer say this prompt costs? Answered with tokens."""
+
+    prompt: Prompt
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """A question for the side model. `prompt` names the prompt file, `values` fill its placeholders, `max_tokens`
+    bounds the answer. Answered with a Reply."""
+
+    prompt: str
+    values: Mapping[str, str]
+    max_tokens: int
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What the side model said, and what it cost: tokens of its prompt and its answer."""
+
+    text: str
+    tokens: int
+
+
+Need = ServerCount | Ask
+Answer = int | Reply | None
+T = TypeVar("T")
+Asking = Generator[Need, Answer, T]
+
+
+def nobody(need: Need) -> Answer:  # noqa: ARG001 - whatever it is
+    """The answerer of a shell that has neither a server that counts nor a side model."""
+    return None
+
+
+def solve(asking: Asking[T], answer: Callable[[Need], Answer] = nobody) -> T:
+    """Drive a generator to its end with a plain function that answers its needs."""
+    try:
+        need = next(asking)
+        while True:
+            need = asking.send(answer(need))
+    except StopIteration as done:
+        made: T = done.value
+        return made
