@@ -32,12 +32,7 @@ def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...
         rounds,
     )
     spans = list(map(Span, *columns)) if roles else []
-    pinned = _pinned_tools(prompt, bill)
-    spans += [
-        Span(f"t{index}", item, Bucket.TOOLS, Tier.L2, _PIN[index in pinned], bill.tools[index])
-        for index, item in enumerate(prompt.tools)
-    ]
-    return tuple(spans)
+    return tuple(spans + _tools(prompt, bill))
 
 
 _SAID = (Bucket.HISTORY, Tier.L3, Evict.RECONSTRUCTIBLE)
@@ -48,14 +43,21 @@ _NEWEST = _INSTRUCTED | dict.fromkeys(ANSWERING, (Bucket.TOOL_RESULTS, Tier.L1, 
 _PIN = {True: Evict.PINNED, False: Evict.RECOVERABLE}
 
 
-def _pinned_tools(prompt: Prompt, bill: Bill) -> set[int]:
+def _tools(prompt: Prompt, bill: Bill) -> list[Span]:
+    names = bill.names or [Tool.of(item.raw).name for item in prompt.tools]
+    pinned = _pinned_tools(prompt, bill, names)
+    return [
+        Span(f"t{index}", item, Bucket.TOOLS, Tier.L2, _PIN[index in pinned], bill.tools[index], "", names[index])
+        for index, item in enumerate(prompt.tools)
+    ]
+
+
+def _pinned_tools(prompt: Prompt, bill: Bill, names: Sequence[str]) -> set[int]:
     """Tools that `tool_choice` forces or allows; one, the cheapest, under `required`."""
     if prompt.tool_choice == b'"required"' and prompt.tools:
         return {min(range(len(prompt.tools)), key=lambda index: bill.tools[index])}
-    names = forced(prompt.tool_choice)
-    if not names:
-        return set()
-    return {index for index, item in enumerate(prompt.tools) if Tool.of(item.raw).name in names}
+    wanted = forced(prompt.tool_choice)
+    return {index for index, name in enumerate(names) if name in wanted} if wanted else set()
 
 
 def _turns(roles: Sequence[str]) -> list[int]:

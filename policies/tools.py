@@ -51,13 +51,14 @@ def forced(tool_choice: bytes | None) -> frozenset[str]:
         return frozenset()
     allowed = choice.get("allowed_tools")
     listed = allowed.get("tools") if isinstance(allowed, dict) else None
-    names = [_name(item) for item in [choice, *(listed if isinstance(listed, list) else [])]]
+    names = [name_of(item) for item in [choice, *(listed if isinstance(listed, list) else [])]]
     return frozenset(name for name in names if name)
 
 
-def _name(choice: object) -> str:
-    if not isinstance(choice, dict):
+def name_of(tool: object) -> str:
+    """The name in a definition of a tool, or in a choice of one; "" where there is none."""
+    if not isinstance(tool, dict):
         return ""
-    holder = choice.get("function", choice.get("custom", choice))
+    holder = tool.get("function", tool.get("custom", tool))
     name = holder.get("name") if isinstance(holder, dict) else None
     return name if isinstance(name, str) else ""

@@ -14,7 +14,7 @@ from policies.policy import Policy, PolicyError
 from policies.report import Report
 from policies.request import ChatRequest
 from proxy.engine import Engine
-from proxy.objects import count_object, detailed, plan_object
+from proxy.objects import count_object, plan_object
 from proxy.policyfile import load
 from proxy.progress import Progress
 from proxy.reading import Read, requests
@@ -133,14 +133,14 @@ def _print_plan_object(_: Read, request: ChatRequest, made: Plan) -> None:
 
 
 def _print_count(read: Read, request: ChatRequest, made: Plan) -> None:
-    report, paint = detailed(made), Paint.of(sys.stdout)
+    report, paint = Report.of(made), Paint.of(sys.stdout)
     print(paint(" · ".join(_title(read, request, report)), "bold"))
     print(spans_table(report, paint, planned=False), end="\n\n")
     print(buckets_table(report, paint, planned=False), end="\n\n")
 
 
 def _print_plan(read: Read, request: ChatRequest, made: Plan) -> None:
-    report, paint = detailed(made), Paint.of(sys.stdout)
+    report, paint = Report.of(made), Paint.of(sys.stdout)
     title = [*_title(read, request, report), f"level {report.level.value}"]
     print(paint(" · ".join(title), "bold"))
     print(spans_table(report, paint), end="\n\n")

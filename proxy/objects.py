@@ -11,28 +11,19 @@ from policies.jsonraw import dumps
 from policies.plan import Plan
 from policies.report import Report, Row
 from policies.request import ChatRequest
-from policies.tools import Tool
 from proxy.observe import Record, facts
 from proxy.refusals import error_object
 
 
-def detailed(plan: Plan) -> Report:
-    """The report with the names of tools, which planning has no need to read."""
-    report = Report.of(plan)
-    tools = {span.id: Tool.of(span.item.raw).name for span in plan.received if span.kind == "tool"}
-    rows = [msgspec.structs.replace(row, name=tools.get(row.id, row.name)) for row in report.rows]
-    return msgspec.structs.replace(report, rows=tuple(rows))
-
-
 def count_object(plan: Plan, request_id: str | None = None) -> bytes:
     """`{total, limit, exact, buckets, spans, ...}` of what was received; `buckets` and `total` add up."""
-    return dumps(_counted(detailed(plan), request_id))
+    return dumps(_counted(Report.of(plan), request_id))
 
 
 def plan_object(request: ChatRequest, plan: Plan, request_id: str | None = None) -> bytes:
     """The same, and `received` and `sent` by bucket, `level`, `decisions`, and either `request`, what would be
     forwarded with its own bytes, or `error`, what would be answered."""
-    report = detailed(plan)
+    report = Report.of(plan)
     told = _counted(report, request_id)
     told |= {
         "level": report.level.value,

@@ -3,8 +3,9 @@ from typing import Any
 
 from support.plans import SECRET, engine, hopeless, long, plan, record, request, small
 
+from policies.report import Report
 from policies.request import ChatRequest
-from proxy.objects import count_object, detailed, one_line, plan_object, record_object
+from proxy.objects import count_object, one_line, plan_object, record_object
 
 
 def counted(of: ChatRequest) -> Any:
@@ -49,7 +50,7 @@ def test_a_plan_that_cannot_fit_has_an_error_in_place_of_a_request() -> None:
 
 
 def test_tools_are_named() -> None:
-    assert [row.name for row in detailed(plan(small())).rows if row.bucket == "tools"] == ["read_log"]
+    assert [row.name for row in Report.of(plan(small())).rows if row.bucket == "tools"] == ["read_log"]
 
 
 def test_a_past_request_has_spans_and_decisions_but_no_text() -> None:

@@ -1,5 +1,6 @@
 from typing import Any
 
+import msgspec
 from support.prompts import calls, counter, prompt, result, said, system, tool, user
 
 from policies.spans import Bucket, Evict, Span, Tier
@@ -97,6 +98,17 @@ def test_tools_that_tool_choice_forces_are_pinned() -> None:
     assert pinned(tool_choice="auto") == []
     assert pinned(tool_choice=one) == ["t2"]
     assert pinned(tool_choice=allowed) == ["t2"]
+
+
+def test_tools_are_named_also_where_their_counter_did_not_read_them() -> None:
+    asked = prompt(
+        [user("a")], tools=[tool("search"), {"type": "custom", "custom": {"name": "shell"}}, {"type": "web"}]
+    )
+    bill = counter().bill(asked)
+    assert bill.names == ("search", "shell", "")
+    for known in (bill, msgspec.structs.replace(bill, names=())):
+        found = split(asked, [counter().facts(item) for item in asked.messages], known)
+        assert [span.name for span in found if span.kind == "tool"] == ["search", "shell", ""]
 
 
 def test_under_required_the_cheapest_tool_is_pinned() -> None:

@@ -25,12 +25,15 @@ class Encoding(Protocol):
 
 
 class Bill(msgspec.Struct, frozen=True):
-    """Tokens of a prompt. `messages` and `tools` stand in the prompt's order; what belongs to none is `overhead`."""
+    """Tokens of a prompt. `messages` and `tools` stand in the prompt's order; what belongs to none is `overhead`.
+
+    `names` are those of the tools, or () where counting them had no need to read them."""
 
     messages: tuple[int, ...]
     tools: tuple[int, ...]
     overhead: int
     exact: bool  # False as soon as one part is an estimate (an image behind a URL, a model without known rules)
+    names: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:

@@ -76,6 +76,7 @@ class EstimateCounter:
             tools,
             self._stretched(bill.overhead) + prior.constant + preamble,
             exact=False,
+            names=bill.names,
         )
 
     def facts(self, item: Item) -> Facts:

@@ -62,7 +62,8 @@ class OpenAICounter:
         overhead += self._opening(known, [*tools, *legacy], form) + self._answers(known, tools, form)
         overhead += self._choice(prompt.tool_choice) + sum(tool.tokens for tool in legacy)
         exact = all(facts.exact for facts in known) and all(tool.exact for tool in tools)
-        return Bill(tuple(messages), tuple(tool.tokens for tool in tools), max(0, overhead), exact)
+        names = tuple([tool.name for tool in tools])
+        return Bill(tuple(messages), tuple([tool.tokens for tool in tools]), max(0, overhead), exact, names)
 
     def facts(self, item: Item) -> Facts:
         """What is known of a message; opened and counted at first sight only."""

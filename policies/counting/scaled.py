@@ -28,7 +28,7 @@ class Scaled:
         total = self._total if measured else round(estimate.total * self.factor)
         messages = tuple(int(tokens * self.factor) for tokens in estimate.messages)
         tools = tuple(int(tokens * self.factor) for tokens in estimate.tools)
-        return Bill(messages, tools, max(0, total - sum(messages) - sum(tools)), measured)
+        return Bill(messages, tools, max(0, total - sum(messages) - sum(tools)), measured, estimate.names)
 
     def facts(self, item: Item) -> Facts:
         facts = self.base.facts(item)

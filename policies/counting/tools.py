@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from policies.counting import Encoding
 from policies.counting.typescript import HEAD, TAIL, declaration
 from policies.jsonraw import NotJSON, loads
+from policies.tools import name_of
 
 _OPEN, _BETWEEN = " {\n\n", ";\n\n"
 
@@ -20,16 +21,18 @@ class Tool(NamedTuple):
     tokens: int
     first: int
     exact: bool
+    name: str = ""
 
 
 def count_tool(raw: bytes, encoding: Encoding) -> Tool:
     """One element of `tools` (or of the legacy `functions`). Never raises: what is no function is counted as JSON."""
-    function = _function(raw)
+    value = _value(raw)
+    function = _function(value)
     text = declaration(function) if function is not None else raw.decode("utf-8", "replace") + ";\n\n"
     body = text.removesuffix(_BETWEEN)
     mark = "//" if body.startswith("//") else ""
     first = encoding.count(_OPEN + mark) - encoding.count(_BETWEEN + mark)
-    return Tool(encoding.count(_BETWEEN + body), first, function is not None)
+    return Tool(encoding.count(_BETWEEN + body), first, function is not None, name_of(value))
 
 
 def frame(encoding: Encoding) -> int:
@@ -37,11 +40,14 @@ def frame(encoding: Encoding) -> int:
     return encoding.count(HEAD.removesuffix(_OPEN)) + encoding.count(_BETWEEN + TAIL)
 
 
-def _function(raw: bytes) -> Mapping[str, Any] | None:
+def _value(raw: bytes) -> object:
     try:
-        value = loads(raw)
+        return loads(raw)
     except NotJSON:
         return None
+
+
+def _function(value: object) -> Mapping[str, Any] | None:
     if not isinstance(value, Mapping):
         return None
     function = value.get("function") if "function" in value else value
