@@ -1,17 +1,28 @@
 """The only hand that changes a draft: guards every edit, measures it, and writes down what became of it."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from policies.draft import Draft, DraftState
 from policies.needs import Answer, Reply
-from policies.plan import Action, Decision, Drop, Edit, Elide, Inject, Leaf, Rewrite
+from policies.plan import Action, Decision, Drop, Edit, Elide, Inject, Leaf, Pass, Refusal, Rewrite
 from policies.request import Item
 from policies.spans import Evict, Span, Tier
 
 Snapshot = tuple[DraftState, list[Decision], list["Entry"]]
+WHOLE = "whole rounds, and nothing that is pinned"
 Outcome = Literal["applied", "undone", "refused"]
+
+
+class _Told(NamedTuple):
+    """What is written of an edit: the spans it names, their tokens before and after, why, and what was made sure."""
+
+    spans: tuple[str, ...]
+    before: int
+    after: int
+    because: str
+    check: str = ""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -35,6 +46,8 @@ class Editor:
         self.decisions: list[Decision] = []
         self.leaf = Leaf.NONE  # of the triage tree, to which the edits that come now belong
         self.side_tokens = 0  # what the side model's answers cost so far
+        self.firm: frozenset[str] = frozenset()  # spans that were settled
+        self._firm_entries = 0
         self._entries: list[Entry] = []
 
     def charged(self, answer: Answer) -> Reply | None:
@@ -48,6 +61,8 @@ class Editor:
         """Never-worse gate: an edit that saves nothing is undone. Injections are placed by `placing`, not here."""
         if isinstance(edit, Drop):
             self._drop(step, edit)
+        elif isinstance(edit, Pass):
+            self._pass(step, edit)
         elif not isinstance(edit, Inject):
             self._replace(step, edit)
 
@@ -57,11 +72,25 @@ class Editor:
 
     def record(self, step: str, action: Action, spans: tuple[str, ...], tokens: tuple[int, int], because: str) -> None:
         """Write down something that was done without the gate: an injection, a repair. `tokens`: before, after."""
-        self._log(step, action, "applied", spans, tokens, because)
+        self.leaf = Leaf.NONE
+        self._log(step, action, "applied", _Told(spans, *tokens, because))
+
+    def record_refusal(self, refusal: Refusal, received: int) -> None:
+        """Write down that nothing is left but to refuse."""
+        self.leaf = Leaf.REFUSE
+        fits = all(unit["tokens"] <= refusal.limit for unit in refusal.units)
+        check = f"each of {len(refusal.units)} units fits" if refusal.units and fits else ""
+        why = refusal.reason or "the prompt cannot fit; it can be split"
+        self._log("refuse", Action.REFUSE, "applied", _Told((), received, refusal.floor, why, check))
 
     def refuse(self, step: str, action: Action, because: str) -> None:
         """Write down something that was not done."""
-        self._log(step, action, "refused", (), (0, 0), because)
+        self._log(step, action, "refused", _Told((), 0, 0, because))
+
+    def settle(self) -> None:
+        """What stands now was asked for whatever the pressure: it is not given back, nor said at greater length."""
+        self.firm = frozenset(span.id for entry in self._entries for span in entry.before)
+        self._firm_entries = len(self._entries)
 
     @property
     def changed(self) -> bool:
@@ -85,7 +114,8 @@ class Editor:
         `ceiling` and until it reaches `enough` (tokens): what was freed too much is given back to the prompt."""
         while self.draft.total < enough:
             room = ceiling - self.draft.total
-            fitting = [entry for entry in self._entries if 0 < entry.freed <= room and self._stands(entry)]
+            loose = self._entries[self._firm_entries :]
+            fitting = [entry for entry in loose if 0 < entry.freed <= room and self._stands(entry)]
             if not fitting:
                 return
             entry = max(fitting, key=lambda one: one.freed)
@@ -108,38 +138,44 @@ class Editor:
         span = self.draft.get(edit.span)
         why = _forbidden(span, action)
         if span is None or why:
-            self._log(step, action, "refused", (edit.span,), (span.tokens, span.tokens) if span else (0, 0), why)
+            tokens = span.tokens if span else 0
+            self._log(step, action, "refused", _Told((edit.span,), tokens, tokens, why))
             return
         item = Item.of(edit.raw)
         base = self.draft.received(span).item if grow else span.item
         before, after = self.draft.cost(span, base), self.draft.cost(span, item)
         if after >= before:
             self.draft.settled.add(span.id)
-            self._log(step, action, "undone", (span.id,), (before, after), "would not save tokens")
+            self._log(step, action, "undone", _Told((span.id,), before, after, "would not save tokens"))
             return
         tokens = max(0, span.tokens - (self.draft.cost(span, span.item) - after))
         elided = action is Action.ELIDE
         changed = msgspec.structs.replace(span, item=item, tokens=tokens, elided=elided, shortened=not elided)
         self._entries.append(Entry(len(self.decisions), (span,), changed))
         self.draft.put(changed)
-        self._log(step, action, "applied", (span.id,), (before, after), edit.because)
+        self._log(step, action, "applied", _Told((span.id,), before, after, edit.because, edit.check))
+
+    def _pass(self, step: str, edit: Pass) -> None:
+        """Written down once, however often the step is asked."""
+        if not any(one.step == step and one.spans == (edit.span,) for one in self.decisions):
+            span = self.draft.get(edit.span)
+            tokens = span.tokens if span else 0
+            self._log(step, Action.PASS, "refused", _Told((edit.span,), tokens, tokens, edit.because))
 
     def _drop(self, step: str, edit: Drop) -> None:
         spans = tuple(span for span in map(self.draft.get, edit.spans) if span is not None)
         cost = sum(span.tokens for span in spans)
         why = _cannot_drop(self.draft, spans) if len(spans) == len(edit.spans) else "already gone"
         if why:
-            self._log(step, Action.DROP, "refused", edit.spans, (cost, cost), why)
+            self._log(step, Action.DROP, "refused", _Told(edit.spans, cost, cost, why))
             return
         self._entries.append(Entry(len(self.decisions), spans, None))
         for span in spans:
             self.draft.remove(span.id)
-        self._log(step, Action.DROP, "applied", edit.spans, (cost, 0), edit.because)
+        self._log(step, Action.DROP, "applied", _Told(edit.spans, cost, 0, edit.because, WHOLE))
 
-    def _log(
-        self, step: str, action: Action, outcome: Outcome, spans: tuple[str, ...], tokens: tuple[int, int], why: str
-    ) -> None:
-        self.decisions.append(Decision(step, action, outcome, spans, *tokens, why, self.draft.level, self.leaf))
+    def _log(self, step: str, action: Action, outcome: Outcome, told: _Told) -> None:
+        self.decisions.append(Decision(step, action, outcome, *told[:4], self.draft.level, self.leaf, told.check))
 
 
 def _forbidden(span: Span | None, action: Action) -> str:

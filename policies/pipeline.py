@@ -118,6 +118,8 @@ def _plan(
     refusal, decisions = None, tuple(editor.decisions)
     if budget.limit is not None and draft.total > budget.limit:
         refusal = refuse(request.prompt, draft)
+        editor.record_refusal(refusal, bill.total)
+        decisions = tuple(editor.decisions)
     elif editor.decisions and not editor.changed and not _injected(editor) and not _over(bill, budget):
         draft = _untouched(draft, received, bill)
         decisions = tuple(one for one in decisions if one.outcome != "applied")  # repairs, which nothing needs now

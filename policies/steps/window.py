@@ -38,7 +38,6 @@ class Window:
                 yield Drop(tuple(span.id for span in spans), f"older than the newest {keep} rounds")
         cap = int(self.users_share * draft.limit)
         yield from less_of_users(draft, lambda users: min(draft.excess, _cost(users) - cap))
-        yield from less_of_users(draft, lambda _users: draft.total - _elastic(draft) - draft.limit)
 
 
 def rounds_before(draft: Draft, keep: int) -> list[tuple[Span, ...]]:
@@ -68,7 +67,7 @@ def _older_users(draft: Draft) -> list[Span]:
     return [span for span in draft.messages if span.is_user and span.tier is Tier.L3]
 
 
-def _elastic(draft: Draft) -> int:
+def elastic(draft: Draft) -> int:
     """What `fit` can still take, and the tools above their cap: before that, user messages need not go."""
     tools = sum(span.tokens for span in draft.tools) - int(TOOLS_CAP_SHARE * draft.limit)
     return max(0, tools) + squeezable(draft)

@@ -1,0 +1,21 @@
+"""Several turns by topic: what older user messages asked is named in the note, the messages go (DESIGN 5, Levels)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policies.draft import Draft
+from policies.plan import Edit, Leaf, Level
+from policies.steps.window import elastic, less_of_users
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Older user messages, oldest first, as many as the prompt is over its limit when all else has given way; the first
+    one, the task, is said shorter if that is enough, and stays."""
+
+    level: Level = Level.TOPICS
+    name: str = "topics"
+    leaf: Leaf = Leaf.TURNS
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        yield from less_of_users(draft, lambda _users: draft.total - elastic(draft) - draft.limit)
