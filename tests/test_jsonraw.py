@@ -42,6 +42,7 @@ def test_a_name_that_is_absent_is_none_and_the_last_of_two_counts() -> None:
     assert opened.get("c") is None
     assert opened.get("a") == b"3"
     assert [member.name for member in opened.members] == ["a", "b", "a"]
+    assert named(b'{"a":12,"a":1,"b":3}') == {"a": b"1", "b": b"3"}
 
 
 def test_a_name_that_stands_twice_is_told() -> None:
