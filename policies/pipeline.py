@@ -15,13 +15,14 @@ from policies.editor import Editor
 from policies.needs import Asking, ServerCount
 from policies.notes import note
 from policies.placing import place, reserve
-from policies.plan import Action, Inject, Level, Plan
+from policies.plan import ORDER, Action, Inject, Level, Plan
 from policies.policy import Policy
 from policies.pressing import press
 from policies.refusal import refuse
 from policies.request import ChatRequest, Prompt
 from policies.spans import Span
 from policies.split import split
+from policies.step import acts_always
 
 ROUNDS = 3  # plans made at most when a server counts more than was estimated
 
@@ -69,6 +70,8 @@ def plan_once(
     prompt = request.prompt
     bill = bill or counter.bill(prompt)
     received = split(prompt, [counter.facts(item) for item in prompt.messages], bill)
+    if _at_ease(policy, bill, budget):
+        return _as_received(request, policy, counter, (received, bill, budget))
     draft = Draft(prompt, counter, received, bill)
     editor = Editor(draft)
     injections = _injections(draft, policy)
@@ -83,6 +86,33 @@ def plan_once(
     if editor.changed or injections:
         _place(draft, editor, injections)
     return _plan(request, policy, draft, editor, (received, bill, budget, failed))
+
+
+def _at_ease(policy: Policy, bill: Bill, budget: Budget) -> bool:
+    """No step has anything to say: none acts before its level, and the prompt's share of its limit, which no pressure
+    exceeds, is below the first."""
+    if budget.limit is None or bill.total >= policy.levels[ORDER[0]].enter * budget.limit:
+        return False
+    return not any(step.level is Level.NONE or acts_always(step) for step in policy.steps)
+
+
+def _as_received(
+    request: ChatRequest, policy: Policy, counter: Counter, origin: tuple[tuple[Span, ...], Bill, Budget]
+) -> Plan:
+    received, bill, budget = origin
+    return Plan(
+        budget=budget,
+        level=Level.NONE,
+        received=received,
+        sent=received,
+        received_overhead=bill.overhead,
+        sent_overhead=bill.overhead,
+        decisions=(),
+        prompt=request.prompt,
+        counter=counter.name,
+        exact=bill.exact,
+        policy=policy.name,
+    )
 
 
 def _injections(draft: Draft, policy: Policy) -> list[Inject]:

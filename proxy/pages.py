@@ -24,6 +24,10 @@ class Page:
         self.headers: Sequence[Header] = [*kept, JSON, (b"content-length", str(len(body)).encode())]
         self._body = body
 
+    @property
+    def ended(self) -> bool:
+        return not self._body
+
     async def read(self) -> bytes:
         body, self._body = self._body, b""
         return body

@@ -80,6 +80,10 @@ class AiohttpReply:
         if not self._payload.is_eof():
             self._line.start_timeout()
 
+    @property
+    def ended(self) -> bool:
+        return self._payload.at_eof() and self._line.exception() is None
+
     async def read(self) -> bytes:
         try:
             chunk = await self._payload.readany()

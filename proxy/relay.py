@@ -21,9 +21,12 @@ async def relay(reply: Reply, exchange: Exchange, headers: Sequence[Header], tap
     await exchange.start(reply.status, headers)
     try:
         while chunk := await reply.read():
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            ended = reply.ended
+            await send({"type": "http.response.body", "body": chunk, "more_body": not ended})
             if tap is not None:
                 tap.feed(chunk)
+            if ended:
+                return True
     except BrokenOff:
         return False
     await send({"type": "http.response.body", "body": b""})

@@ -42,6 +42,10 @@ class Held:
         self._unread = head
         self._reply = reply
 
+    @property
+    def ended(self) -> bool:
+        return not self._unread and self._reply.ended
+
     async def read(self) -> bytes:
         if self._unread:
             unread, self._unread = self._unread, b""

@@ -29,6 +29,11 @@ class Reply(Protocol):
     status: int
     headers: Sequence[Header]  # names as the upstream spelt them
 
+    @property
+    def ended(self) -> bool:
+        """Nothing follows what was read. Where that is not known yet, False, and the next read tells."""
+        ...
+
     async def read(self) -> bytes:
         """What the upstream sent since the last call, as soon as there is any; b"" at the end. Raises BrokenOff."""
         ...

@@ -29,6 +29,15 @@ async def test_every_read_is_one_message_and_passes_the_tap() -> None:
     assert tap.usage(stream=True) == {"a": 1}
 
 
+async def test_a_last_piece_that_is_known_to_be_the_last_ends_the_response_itself() -> None:
+    response = Response()
+    reply = Canned(200, [], b"a", b"b")
+    reply.knows_its_end = True
+    assert await relay(reply, exchange_into(response), [])
+    assert [message["body"] for message in response.messages[1:]] == [b"a", b"b"]
+    assert [message["more_body"] for message in response.messages[1:]] == [True, False]
+
+
 async def test_what_breaks_off_is_left_incomplete() -> None:
     response = Response()
     assert not await relay(Canned(200, [], b"a", BrokenOff("x")), exchange_into(response), [])

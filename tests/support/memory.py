@@ -12,13 +12,20 @@ from proxy.upstream import Outgoing, Reply
 
 
 class Canned:
-    """A reply from memory. An exception among its pieces is raised when its turn comes."""
+    """A reply from memory. An exception among its pieces is raised when its turn comes. Only `knows_its_end` lets it
+    tell beforehand that a piece is the last."""
+
+    knows_its_end = False
 
     def __init__(self, status: int, headers: Sequence[Header] = (), *pieces: bytes | Exception) -> None:
         self.status = status
         self.headers = headers
         self.closed = False
         self._pieces = list(pieces)
+
+    @property
+    def ended(self) -> bool:
+        return self.knows_its_end and not self._pieces
 
     async def read(self) -> bytes:
         if not self._pieces:
