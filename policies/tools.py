@@ -12,25 +12,40 @@ _SENTENCE = re.compile(r"(.+?[.!?。！？])(?:\s|$)", re.DOTALL)
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """`name` is "" for tools without one (hosted tools such as web search)."""
+    """`name` is "" for tools without one (hosted tools such as web search); `parameters` are names with spaces."""
 
     name: str
     description: str
+    parameters: str = ""
 
     @classmethod
     def of(cls, raw: bytes) -> "Tool":
         value: dict[str, Any] = loads(raw)
         holder = next((value[kind] for kind in HOLDERS if isinstance(value.get(kind), dict)), value)
         name, description = holder.get("name"), holder.get("description")
-        return cls(name if isinstance(name, str) else "", description if isinstance(description, str) else "")
+        return cls(
+            name if isinstance(name, str) else "",
+            description if isinstance(description, str) else "",
+            _parameters(holder.get("parameters")),
+        )
+
+
+def _parameters(schema: object) -> str:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return " ".join(properties) if isinstance(properties, dict) else ""
+
+
+def first_sentence(description: str) -> str:
+    """The first sentence of the first line that says anything."""
+    line = next((line.strip() for line in description.splitlines() if line.strip()), "")
+    sentence = _SENTENCE.match(line)
+    return sentence.group(1) if sentence else line
 
 
 def one_line(raw: bytes) -> bytes | None:
     """The definition with its description cut to the first sentence; None where nothing can be cut."""
     tool = Tool.of(raw)
-    line = next((line.strip() for line in tool.description.splitlines() if line.strip()), "")
-    sentence = _SENTENCE.match(line)
-    short = sentence.group(1) if sentence else line
+    short = first_sentence(tool.description)
     if not short or len(short) >= len(tool.description.strip()):
         return None
     outer, change = RawObject.parse(raw), {"description": dumps(short)}

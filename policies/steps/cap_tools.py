@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from policies.budget import TOOLS_CAP_SHARE
 from policies.draft import Draft
 from policies.plan import Drop, Edit, Leaf, Level, Rewrite
-from policies.spans import Evict, Span
+from policies.spans import Evict
 from policies.steps.results import squeezable
-from policies.tools import Tool, one_line
+from policies.tools import one_line
+from policies.tools_ranking import ranked
 
 
 @dataclass(frozen=True)
 class CapTools:
     """`cap_share` of the limit is what tools may cost under pressure. Kept longest: forced by `tool_choice` (always),
-    called in the kept history, named in the newest user text, then the order in which the client lists them."""
+    called in the kept history, named in the newest user text, then how well they answer it, then the client's order."""
 
     cap_share: float = TOOLS_CAP_SHARE
     level: Level = Level.TOOL_RESULTS
@@ -34,22 +35,12 @@ class CapTools:
 
     def _drop(self, draft: Draft, cap: int) -> Iterator[Edit]:
         """Down to the cap; under it only tools that nothing in the prompt names, until an emergency takes the rest."""
-        called = {name for span in draft.messages for name in draft.facts(span).call_names}
-        users = [span for span in draft.messages if span.is_user]
-        text = draft.message(users[-1]).text if users else ""
-        ranked = sorted((*_rank(tool, called, text), tool.id) for tool in draft.tools if tool.evict is not Evict.PINNED)
-        for needed, _, span_id in ranked:
+        loose = [tool for tool in draft.tools if tool.evict is not Evict.PINNED]
+        for needed, _, _, span in ranked(draft, loose):
             if draft.total - squeezable(draft) <= draft.limit:
                 return
             if _cost(draft) > cap or not needed or draft.level is Level.EMERGENCY:
-                yield Drop((span_id,), "tools over their cap, the lowest in rank first")
-
-
-def _rank(span: Span, called: set[str], text: str) -> tuple[int, int]:
-    """Sort key: the lowest goes first; among equals the last listed goes first."""
-    name = Tool.of(span.item.raw).name
-    needed = 2 if name in called else int(bool(name) and name in text)
-    return needed, -int(span.id[1:])
+                yield Drop((span.id,), "tools over their cap, the lowest in rank first")
 
 
 def _cost(draft: Draft) -> int:
