@@ -23,10 +23,10 @@ import msgspec
 
 from policies.digest import Measure, digest
 from policies.folding_cut import Source, TooMuch, fold
-from policies.folding_shape import LADDER, LOSSLESS, WHOLE, Shape
+from policies.folding_shape import LADDER, LOSSLESS, TEXTBOOK, WHOLE, Shape
 from policies.folding_tree import MARK, minify_json, packed, parse, write
 
-__all__ = ["MARK", "Folded", "fold_json", "minify_json"]
+__all__ = ["MARK", "Folded", "fold_json", "fold_to_shape", "minify_json", "tabulate"]
 
 CHARS = 12  # characters a token: a text with more of them is taken to be over its target without being measured
 NAMED = 200  # tokens of identifiers, at most, and a sixth of the target
@@ -70,6 +70,26 @@ def _lossless(text: str, source: Source, target: int) -> Folded | None:
     tables = write(fold(source, LOSSLESS, WHOLE))
     tokens = source.measure(tables)
     return Folded(tables, tokens, lossless=True) if tokens <= target else None
+
+
+def fold_to_shape(text: str, *, depth: int, items: int, measure: Measure) -> Folded | None:
+    """The fold of `text` to so many levels and first items, whatever it then costs; None as in `fold_json`."""
+    tree = parse(text)
+    if tree is None:
+        return None
+    source = Source.of(tree, measure)
+    made = _made(source, msgspec.structs.replace(TEXTBOOK, depth=depth, items=items), "", WHOLE)
+    best = Folded(made.text, made.tokens, lossless=MARK not in made.text)
+    return best if len(best.text) < len(text) else None
+
+
+def tabulate(text: str) -> str | None:
+    """The same values, arrays of alike objects as tables; None where there are none, or as in `fold_json`."""
+    tree = parse(text)
+    if tree is None:
+        return None
+    made = write(fold(Source.of(tree, len), LOSSLESS, WHOLE))  # nothing is cut, so nothing is measured
+    return made if MARK in made else None
 
 
 class _Made(msgspec.Struct, frozen=True):

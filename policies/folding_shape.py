@@ -17,6 +17,7 @@ class Shape(msgspec.Struct, frozen=True):
     names: int  # of dropped members that are listed
 
 
+TEXTBOOK = Shape(items=1, depth=2, chars=500, notable=8, members=WHOLE, names=12)  # plain values stay, arrays go
 LOSSLESS = Shape(WHOLE, WHOLE, WHOLE, WHOLE, WHOLE, 0)
 
 

@@ -12,7 +12,7 @@ from policies.notes import note_tokens
 from policies.plan import ORDER, Edit, Leaf, Level, Rewrite
 from policies.policy import Policy
 from policies.shrinking import shrink
-from policies.step import Step
+from policies.step import Step, acts_always
 
 ENOUGH = 0.63  # of the limit: a prompt that had to be cut is not cut further than this where its spans allow it
 LEAST_REGROWTH = 32  # tokens
@@ -21,7 +21,7 @@ GIVEN_BACK = 6  # rounds of taking edits back, at most
 
 def press(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
     """Edits the draft until it is under its limit, or every licensed step was asked. The names of broken steps."""
-    failed: list[str] = []
+    failed = yield from _always(draft, editor, policy)
     for level in ORDER:
         if not _entered(draft, policy, level):
             break
@@ -31,10 +31,22 @@ def press(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
             draft.reserved += note_tokens(draft.limit)
         draft.level, draft.target = level, _pressure(draft).target(policy.levels[level].free_to)
         for step in policy.steps:
-            if step.level is not Level.NONE and ORDER.index(step.level) <= ORDER.index(level):
+            if step.level is not Level.NONE and not acts_always(step) and ORDER.index(step.level) <= ORDER.index(level):
                 failed += yield from run_step(draft, editor, step)
-    if editor.changed:
+    if editor.changed and draft.level is not Level.NONE:
         _give_back(draft, editor)
+    return failed
+
+
+def _always(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
+    """The steps that do not wait for pressure. What they do stays, whatever is given back later."""
+    failed: list[str] = []
+    for step in policy.steps:
+        if acts_always(step):
+            failed += yield from run_step(draft, editor, step)
+    if editor.changed:
+        mend(draft, editor)
+        editor.settle()
     return failed
 
 
@@ -100,7 +112,8 @@ def _regrow(draft: Draft, editor: Editor, enough: int) -> None:
         room = enough - draft.total
         if room <= LEAST_REGROWTH:
             return
-        if span.is_result and (span.shortened or span.elided) and not draft.facts(draft.received(span)).media:
+        loose = span.is_result and span.id not in editor.firm
+        if loose and (span.shortened or span.elided) and not draft.facts(draft.received(span)).media:
             longer = shrink(draft.original(span), span.name, draft.facts(span).tokens + room, draft.measure)
             why = "said at the length there is room for"
             editor.regrow("fit", Rewrite(span.id, with_text(span.item.raw, longer), why))

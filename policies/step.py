@@ -1,11 +1,18 @@
 """What a step is. Built-in and third-party steps have this shape and nothing else."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Literal, Protocol
 
 from policies.draft import Draft
 from policies.needs import Ask
 from policies.plan import Edit, Leaf, Level
+
+When = Literal["pressure", "always"]  # of a boundary step: once its level is entered, or for every request
+
+
+def acts_always(step: "Step") -> bool:
+    """Whether the step acts on every request, however small: its `when`, where it has one, says so."""
+    return getattr(step, "when", "pressure") == "always"
 
 
 class Step(Protocol):

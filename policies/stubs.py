@@ -47,6 +47,19 @@ def stub(name: str, text: str, tokens: int, *, measure: Measure, cap: int = DEFA
     return f"[… {'; '.join([said, *facts])}]"
 
 
+def pointer(name: str, text: str, tokens: int, where: str, only: str = "") -> str:
+    """What replaces `text` when a later result stands for it: says `where`; `only` names what is not found there."""
+    said = f"{name or 'the call'} succeeded; its {tokens:,} tokens are {GONE} here: {where}"
+    if _held(text):
+        return dumps({MARK: said} | ({"named": only} if only else {})).decode()
+    return f"[… {said}{f'; it named: {only}' if only else ''}]"
+
+
+def reports_problem(text: str) -> bool:
+    """Whether a result begins by reporting a problem, or is an object that does."""
+    return _reports_problem(text) if _held(text) else _begins_with_problem(text)
+
+
 def window_note(
     rounds: int, tokens: int, calls: Mapping[str, int], *, text: str, measure: Measure, cap: int = DEFAULT_CAP
 ) -> str:

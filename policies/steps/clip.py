@@ -3,31 +3,39 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from policies.clipping import clip
+from policies.clipping import HEAD, TAIL, clip
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Rewrite
-from policies.steps.results import results, threshold
+from policies.step import When
+from policies.steps.results import is_json, keep, results, threshold, wanted
 
 
 @dataclass(frozen=True)
 class Clip:
-    """Clips results above `over_tokens` (or `over_share` of the limit, if that is less) to about that size."""
+    """Clips results above `over_tokens` (or `over_share` of the limit, if that is less) to about that size.
+
+    With `over_chars` results of more characters than that are clipped to about `head` and `tail` characters instead.
+    """
 
     over_tokens: int = 8000
     over_share: float = 0.25
+    over_chars: int = 0
+    head: int = HEAD
+    tail: int = TAIL
+    when: When = "pressure"
     level: Level = Level.TOOL_RESULTS
     name: str = "clip"
     leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         large = threshold(draft, self.over_tokens, self.over_share)
-        for span in results(draft, over=large):
-            if draft.excess <= 0:
+        for span in results(draft, over=0 if self.over_chars else large):
+            if not wanted(draft, self.when):
                 return
-            keep = max(large, span.tokens - draft.excess)
             text = draft.original(span)
-            if draft.facts(span).media or text.lstrip()[:1] in ("{", "["):
+            if draft.facts(span).media or len(text) <= self.over_chars or is_json(text):
                 continue
-            clipped = clip(text, keep_tokens=keep, measure=draft.measure)
+            most = None if self.over_chars else keep(draft, span, large, self.when)
+            clipped = clip(text, keep_tokens=most, measure=draft.measure, head_chars=self.head, tail_chars=self.tail)
             yield Rewrite(span.id, with_text(span.item.raw, clipped), f"text of {span.tokens} tokens clipped")

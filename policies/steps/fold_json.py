@@ -5,33 +5,46 @@ from dataclasses import dataclass
 
 from policies.checks import values_at_their_paths
 from policies.draft import Draft
-from policies.folding import fold_json
+from policies.folding import Folded, fold_json, fold_to_shape
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Rewrite
-from policies.steps.results import results, threshold
+from policies.step import When
+from policies.steps.results import keep, results, threshold, wanted
 
 
 @dataclass(frozen=True)
 class FoldJson:
-    """Folds results above `over_tokens` (or `over_share` of the limit, if that is less) to about that size."""
+    """Folds results above `over_tokens` (or `over_share` of the limit, if that is less) to about that size.
+
+    With `over_chars` results of more characters than that are folded to a shape instead: plain values stay, objects to
+    `depth` levels, of arrays the first `items`, outliers and problems.
+    """
 
     over_tokens: int = 8000
     over_share: float = 0.25
+    over_chars: int = 0
+    depth: int = 2
+    items: int = 1
+    when: When = "pressure"
     level: Level = Level.TOOL_RESULTS
     name: str = "fold-json"
     leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         large = threshold(draft, self.over_tokens, self.over_share)
-        for span in results(draft, over=large):
-            if draft.excess <= 0:
+        for span in results(draft, over=0 if self.over_chars else large):
+            if not wanted(draft, self.when):
                 return
-            keep = max(large, span.tokens - draft.excess)
-            if draft.facts(span).media:
-                continue
             text = draft.original(span)
-            folded = fold_json(text, keep_tokens=keep, measure=draft.measure)
+            if draft.facts(span).media or len(text) <= self.over_chars:
+                continue
+            folded = self._folded(draft, text, keep(draft, span, large, self.when))
             if folded is not None:
                 check = f"{values_at_their_paths(text, folded.text)} values stand at their paths in the source"
                 why = f"JSON of {span.tokens} tokens folded"
                 yield Rewrite(span.id, with_text(span.item.raw, folded.text), why, check)
+
+    def _folded(self, draft: Draft, text: str, keep_tokens: int) -> Folded | None:
+        if self.over_chars:
+            return fold_to_shape(text, depth=self.depth, items=self.items, measure=draft.measure)
+        return fold_json(text, keep_tokens=keep_tokens, measure=draft.measure)

@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 
 from policies.draft import Draft
+from policies.messages import with_text
+from policies.request import Item
 from policies.spans import Span, Tier
+from policies.step import When
 
 GENTLE_TOKENS = 256  # the size under which `fit` presses no result of the newest round before an emergency
 
@@ -11,6 +14,33 @@ GENTLE_TOKENS = 256  # the size under which `fit` presses no result of the newes
 def results(draft: Draft, *, over: int = 0) -> Iterator[Span]:
     """Live tool results above `over` tokens, oldest first."""
     return (span for span in draft.messages if span.is_result and span.tokens > over)
+
+
+def untouched(draft: Draft) -> Iterator[Span]:
+    """Results of text that stand as they came, oldest first."""
+    spans = results(draft)
+    return (one for one in spans if not one.shortened and not one.elided and not draft.facts(one).media)
+
+
+def wanted(draft: Draft, when: When) -> bool:
+    """Whether a boundary step has to go on: always, or while the prompt is over its target."""
+    return when == "always" or draft.excess > 0
+
+
+def keep(draft: Draft, span: Span, large: int, when: When) -> int:
+    """Tokens that a large result may keep: as many as need not go, but always `large`."""
+    return large if when == "always" else max(large, span.tokens - draft.excess)
+
+
+def is_json(text: str) -> bool:
+    """Whether it looks like a JSON object or array, of which a part would be none."""
+    return text.lstrip()[:1] in ("{", "[")
+
+
+def saying(draft: Draft, span: Span, text: str) -> bytes | None:
+    """The message with this text, None where it would not cost less than it does now."""
+    raw = with_text(span.item.raw, text)
+    return raw if draft.cost(span, Item.of(raw)) < draft.cost(span, span.item) else None
 
 
 def older(draft: Draft, keep_rounds: int) -> list[Span]:

@@ -1,0 +1,29 @@
+"""JSON results without the white space between their tokens: nothing is lost (DESIGN 5, Boundary)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policies.draft import Draft
+from policies.folding import minify_json
+from policies.plan import Edit, Leaf, Level, Rewrite
+from policies.step import When
+from policies.steps.results import saying, untouched, wanted
+
+
+@dataclass(frozen=True)
+class MinifyJson:
+    """Every token keeps its spelling."""
+
+    when: When = "pressure"
+    level: Level = Level.TOOL_RESULTS
+    name: str = "minify-json"
+    leaf: Leaf = Leaf.RESULTS
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        for span in untouched(draft):
+            if not wanted(draft, self.when):
+                return
+            compact = minify_json(draft.original(span))
+            raw = None if compact is None else saying(draft, span, compact)
+            if raw is not None:
+                yield Rewrite(span.id, raw, "white space between JSON tokens left out")

@@ -1,0 +1,32 @@
+"""Alike objects of JSON results as tables that name their members once: every value stays (DESIGN 5, Boundary)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policies.checks import values_at_their_paths
+from policies.draft import Draft
+from policies.folding import tabulate
+from policies.plan import Edit, Leaf, Level, Rewrite
+from policies.step import When
+from policies.steps.results import results, saying, wanted
+
+
+@dataclass(frozen=True)
+class Tabulate:
+    """The form is that of `fold-json`, with no row left out."""
+
+    when: When = "pressure"
+    level: Level = Level.TOOL_RESULTS
+    name: str = "tabulate"
+    leaf: Leaf = Leaf.RESULTS
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        for span in results(draft):
+            if not wanted(draft, self.when):
+                return
+            text = draft.original(span)
+            made = None if span.elided or draft.facts(span).media else tabulate(text)
+            raw = None if made is None else saying(draft, span, made)
+            if made is not None and raw is not None:
+                check = f"all {values_at_their_paths(text, made)} values stand at their paths in the source"
+                yield Rewrite(span.id, raw, "alike objects as tables", check)
