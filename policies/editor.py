@@ -8,7 +8,7 @@ from policies.draft import Draft, DraftState
 from policies.needs import Answer, Reply
 from policies.plan import Action, Decision, Drop, Edit, Elide, Inject, Leaf, Pass, Refusal, Rewrite
 from policies.request import Item
-from policies.spans import Evict, Span, Tier
+from policies.spans import Bucket, Evict, Span, Tier
 
 Snapshot = tuple[DraftState, list[Decision], list["Entry"]]
 WHOLE = "whole rounds, and nothing that is pinned"
@@ -136,7 +136,7 @@ class Editor:
     def _replace(self, step: str, edit: Rewrite | Elide, *, grow: bool = False) -> None:
         action = Action.REWRITE if isinstance(edit, Rewrite) else Action.ELIDE
         span = self.draft.get(edit.span)
-        why = _forbidden(span, action)
+        why = "" if _licensed(span, action, self.leaf) else _forbidden(span, action)
         if span is None or why:
             tokens = span.tokens if span else 0
             self._log(step, action, "refused", _Told((edit.span,), tokens, tokens, why))
@@ -176,6 +176,11 @@ class Editor:
 
     def _log(self, step: str, action: Action, outcome: Outcome, told: _Told) -> None:
         self.decisions.append(Decision(step, action, outcome, *told[:4], self.draft.level, self.leaf, told.check))
+
+
+def _licensed(span: Span | None, action: Action, leaf: Leaf) -> bool:
+    """Leaf 4 alone may say system text shorter; a policy that lists its step has asked for it."""
+    return span is not None and span.bucket is Bucket.SYSTEM and (action, leaf) == (Action.REWRITE, Leaf.INSTRUCTIONS)
 
 
 def _forbidden(span: Span | None, action: Action) -> str:

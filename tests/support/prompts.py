@@ -105,6 +105,7 @@ def draft(
 def edits(step: Step, of: Draft) -> list[Edit]:
     """What the step proposes when each edit is applied before the next is asked for, as the pipeline does it."""
     editor, asked = Editor(of), []
+    editor.leaf = step.leaf
     for edit in step.edits(of):
         assert not isinstance(edit, Ask), "this step asks the side model: answer it"
         asked.append(edit)
