@@ -8,8 +8,8 @@ from policies.request import Prompt
 from policies.spans import Bucket, Evict, Span, Tier
 from policies.tools import Tool, forced
 
-INSTRUCTING = ("system", "developer")
-ANSWERING = ("tool", "function")
+INSTRUCTING: tuple[str, ...] = ("system", "developer")
+ANSWERING: tuple[str, ...] = ("tool", "function")
 
 
 def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...]:
