@@ -47,6 +47,7 @@ class Report(msgspec.Struct, frozen=True):
     edited: bool
     refused: bool
     failed_steps: tuple[str, ...]
+    side_tokens: int = 0  # what the side model cost
 
     @classmethod
     def of(cls, plan: Plan) -> "Report":
@@ -70,7 +71,13 @@ class Report(msgspec.Struct, frozen=True):
             edited=bool(plan.decisions) and plan.sent != plan.received,
             refused=plan.refusal is not None,
             failed_steps=plan.failed_steps,
+            side_tokens=plan.side_tokens,
         )
+
+    @property
+    def saved(self) -> int:
+        """Tokens that the edits save, net of the side model's; below zero where they cost more than they saved."""
+        return self.received_total - self.sent_total - self.side_tokens
 
     @property
     def done(self) -> dict[str, int]:

@@ -17,6 +17,8 @@ from proxy.engine import Engine
 from proxy.objects import count_object, plan_object
 from proxy.policyfile import load
 from proxy.progress import Progress
+from proxy.promptfiles import Prompt, PromptError
+from proxy.promptfiles import load as load_prompts
 from proxy.reading import Read, requests
 from proxy.refusals import message
 from proxy.settings import Settings, SettingsError
@@ -65,6 +67,14 @@ def policy_of(name_or_path: str) -> Policy:
     try:
         return load(name_or_path)
     except PolicyError as error:
+        raise Fault(str(error)) from None
+
+
+def prompts_of(settings: Settings) -> dict[str, Prompt]:
+    """Raises Fault."""
+    try:
+        return load_prompts(settings.prompts)
+    except PromptError as error:
         raise Fault(str(error)) from None
 
 

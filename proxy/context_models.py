@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-LevelName = Literal["unknown", "none", "tool_results", "history", "emergency"]
+LevelName = Literal["unknown", "none", "tool_results", "history", "topics", "emergency"]
 ByBucket = dict[str, int]
 
 
@@ -33,13 +33,17 @@ class Decision(Shape):
     """An edit that a step proposed, and what became of it."""
 
     step: str
-    action: Literal["rewrite", "elide", "drop", "inject", "repair"]
+    action: Literal["rewrite", "elide", "drop", "inject", "repair", "pass", "refuse"]
     outcome: Literal["applied", "undone", "refused"]
     spans: list[str]
     before: int = Field(description="Tokens of the spans it touched.")
     after: int
     because: str
     level: LevelName
+    leaf: Literal["none", "chunk", "turns", "results", "instructions", "refuse"] = Field(
+        description="Branch of the triage tree."
+    )
+    check: str = Field(description="What made sure that the trim was safe, empty where nothing had to.")
 
 
 class Counted(Shape):
@@ -64,6 +68,8 @@ class Planned(Counted):
     received: ByBucket
     sent_total: int
     sent: ByBucket
+    side_tokens: int = Field(description="What the side model cost.")
+    saved: int = Field(description="`received_total` - `sent_total` - `side_tokens`.")
     edited: bool
     decisions: list[Decision]
     failed_steps: list[str]
@@ -91,6 +97,7 @@ class Summary(Shape):
     buckets: dict[str, ByBucket] = Field(description="By stage.")
     done: dict[str, int] = Field(description="Edits that stand, by kind.")
     planned: int | None = Field(None, description="What enforcing would have sent, where it was only observed.")
+    side: int | None = Field(None, description="Tokens that the side model cost, where it was asked.")
     floor: int | None = Field(None, description="The least that a refused request needs.")
     failed_steps: list[str] = []
     session: str | None = None

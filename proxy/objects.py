@@ -32,6 +32,8 @@ def plan_object(request: ChatRequest, plan: Plan, request_id: str | None = None)
         "received": report.received,
         "sent_total": report.sent_total,
         "sent": report.sent,
+        "side_tokens": report.side_tokens,
+        "saved": report.saved,
         "edited": report.edited,
         "decisions": decisions(report),
         "failed_steps": list(report.failed_steps),

@@ -97,8 +97,9 @@ class Ending(msgspec.Struct, frozen=True):
 def headers(record: Record) -> list[Header]:
     """`Edgewise-Tokens` (by bucket, what was forwarded), `Edgewise-Budget`, `Edgewise-Session`: RFC 9651 dictionaries.
 
-    `limit` is absent where the window is unknown; `estimated` and `refused` are true where they stand. A refused
-    request shows the tokens of its smallest form, which was not forwarded.
+    `limit` is absent where the window is unknown, `side` where the side model was not asked or cost nothing;
+    `estimated` and `refused` are true where they stand. A refused request shows the tokens of its smallest form, which
+    was not forwarded.
     """
     report = record.report
     shown = report.sent if record.refused is not None and not record.observing else record.forwarded
@@ -119,6 +120,8 @@ def _budget(record: Record) -> str:
     if report.limit is not None:
         parts.append(f"limit={report.limit}")
     parts.append(f"level={report.level.value}")
+    if report.side_tokens:
+        parts.append(f"side={report.side_tokens}")
     if not report.exact:
         parts.append("estimated")
     if record.refused is not None:
@@ -152,6 +155,8 @@ def facts(record: Record) -> dict[str, Any]:
     }
     if record.observing:
         told["planned"] = report.sent_total
+    if report.side_tokens:
+        told["side"] = report.side_tokens
     if record.refused is not None:
         told["floor"] = record.refused.floor
     if report.failed_steps:

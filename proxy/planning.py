@@ -14,14 +14,14 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from policies.counting.windows import Window
-from policies.needs import Answer, Need
-from policies.needs import ServerCount as Counting
+from policies.needs import Answer, Ask, Need
 from policies.pipeline import Planning as Steps
 from policies.plan import Plan
 from policies.request import ChatRequest
 from proxy.access import Access
 from proxy.context_api import Context, install
 from proxy.discovery import Discovery, Windows
+from proxy.driver import Driver
 from proxy.engine import Engine
 from proxy.headers import Header
 from proxy.history import History
@@ -29,11 +29,13 @@ from proxy.metrics import Metrics
 from proxy.observe import About, Ending, Record, headers, log_request
 from proxy.planner import Call, Outcome
 from proxy.policyfile import load
+from proxy.promptfiles import load as load_prompts
 from proxy.refusals import answer
 from proxy.routing import Upstream
 from proxy.servercount import ServerCount
 from proxy.sessions import session_of
 from proxy.settings import Settings
+from proxy.sidemodel import Questions, SideModel
 
 INLINE_BYTES = 16_000  # of text that was not seen before: counting more than that goes to the thread (FACTS 1)
 
@@ -60,7 +62,7 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def planner_of(settings: Settings) -> "Planning":
-    """The planner that `settings` describe. Raises PolicyError."""
+    """The planner that `settings` describe. Raises PolicyError and PromptError."""
     return Planning(settings, Engine(settings, load(settings.policy)))
 
 
@@ -72,12 +74,15 @@ class Planning:
         self._settings = settings
         self._windows = Windows(engine.overrides, engine.table)
         self._client = client or httpx2.AsyncClient(follow_redirects=False, trust_env=False)
+        self._side = self._side_model()
         self._asked: dict[Upstream, Asked] = {}
         self._thread = ThreadPoolExecutor(1, "planning")
         self._ready = False
 
     def install(self, api: FastAPI, access: Access, registry: CollectorRegistry) -> None:
         registry.register(self.metrics)
+        if self._side is not None:
+            registry.register(self._side.metrics)
         settings = self._settings
         install(
             api, Context(access, self.history, self._sketch, self._sum, settings.is_loopback, settings.max_body_bytes)
@@ -152,23 +157,37 @@ class Planning:
             await asyncio.to_thread(self.engine.counter, request.model)
         new = self.engine.counter(request.model).new_bytes(request.prompt)
         run = self._in_thread if new > INLINE_BYTES else _inline
+        driver = Driver(asked.counts if found.counting else None, told, self._questions(call))
         try:
-            return await self._driven(request, window, run, asked.counts if found.counting else None, told)
+            return driver.billed(await self._driven(request, window, run, driver))
         except Exception as error:  # planning broke: the last steps alone may still make it fit (DESIGN 1.7)
             log.error("%s: planning broke (%s), the last steps are tried", call.id, type(error).__name__)
             self.metrics.fell_back("emergency")
-            return await asyncio.to_thread(self.engine.last_resort, request, window)
+            return driver.billed(await asyncio.to_thread(self.engine.last_resort, request, window))
 
-    async def _driven(
-        self, request: ChatRequest, window: Window | None, run: Run, counts: ServerCount | None, told: Told
-    ) -> Plan:
-        steps = self.engine.planning(request, window, ask_server=counts is not None)
+    async def _driven(self, request: ChatRequest, window: Window | None, run: Run, driver: Driver) -> Plan:
+        steps = self.engine.planning(request, window, ask_server=driver.counts is not None)
         answered: Answer = None
         while True:
             need = await run(steps, answered)
             if isinstance(need, Plan):
                 return need
-            answered = await counts.count(need.prompt, told) if counts and isinstance(need, Counting) else None
+            answered = await driver.answer(need)
+            if isinstance(need, Ask):
+                run = self._in_thread  # what is made of words, a summary to check above all, is work
+
+    def _side_model(self) -> SideModel | None:
+        lane = self._settings.lane
+        if lane is None:
+            return None
+        prompts = load_prompts(self._settings.prompts)
+        return SideModel(lane, prompts, self._client, lambda text: self.engine.counter(lane.model).text(text))
+
+    def _questions(self, call: Call) -> Questions | None:
+        """Where traffic is only observed it is not delayed either: nobody is asked."""
+        if self._side is None or self._settings.mode == "observe":
+            return None
+        return Questions(self._side, call.tenant)
 
     async def _in_thread(self, steps: Steps, answered: Answer) -> Need | Plan:
         return await asyncio.get_running_loop().run_in_executor(self._thread, _advance, steps, answered)

@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from proxy.access import Access
 from proxy.routing import Routes, Upstream
+from proxy.sidemodel import Lane
 from proxy.upstream import Timeouts
 
 PREFIX = "EDGEWISE_"
@@ -71,6 +72,27 @@ class Settings(BaseSettings):
     policy: str = Field(default="balanced", description="Name of a preset, or path of a policy file.")
     mode: Literal["enforce", "observe"] = Field(
         default="enforce", description="`observe` counts, plans and reports beside untouched traffic."
+    )
+    side_model: str | None = Field(
+        default=None,
+        description="Model that writes summaries, extracts fields and chooses tools; unset, no model is asked.",
+    )
+    side_model_url: str | None = Field(
+        default=None, description="Base URL of the side model, ending in `/v1`. Required beside `EDGEWISE_SIDE_MODEL`."
+    )
+    side_model_api_key: SecretStr | None = Field(
+        default=None, description="Key for the side model. Credentials of clients are never sent there."
+    )
+    side_model_timeout: Seconds = Field(default=10.0, description="For one question to the side model.")
+    side_model_total_timeout: Seconds = Field(
+        default=30.0, description="For all questions of one request; then it goes on without."
+    )
+    side_model_concurrency: int = Field(default=4, gt=0, description="Questions to the side model at once.")
+    side_model_window: int = Field(
+        default=8_000, ge=1_000, description="Tokens of one question; longer texts are cut, or not asked about."
+    )
+    prompts: str | None = Field(
+        default=None, description="Directory of prompt files that go before the shipped ones of the same name."
     )
     report_headers: bool = Field(default=True, description="Add `Edgewise-Tokens` and `Edgewise-Budget` to responses.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
@@ -130,7 +152,7 @@ class Settings(BaseSettings):
             raise ValueError(f"is JSON, but no object; {by_model}")
         return decoded
 
-    @field_validator("api_key", "inbound_keys")
+    @field_validator("api_key", "inbound_keys", "side_model_api_key")
     @classmethod
     def _printable(cls, value: Any) -> Any:
         keys = value if isinstance(value, tuple) else (value,)
@@ -149,7 +171,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        _ = self.routes
+        _ = self.routes, self.lane
         if self.inbound_keys or self.allow_open:
             return self
         if self.injects:
@@ -184,6 +206,27 @@ class Settings(BaseSettings):
             for pattern, value in self.upstreams.items()
         }
         return Routes.of(default, by_model)
+
+    @property
+    def lane(self) -> Lane | None:
+        """The side model's; None where none is configured."""
+        if not self.side_model and not self.side_model_url:
+            return None
+        if not self.side_model:
+            raise ValueError("EDGEWISE_SIDE_MODEL: is empty while a URL is set for it; name the model to ask there")
+        if not self.side_model_url:
+            raise ValueError("EDGEWISE_SIDE_MODEL_URL: is empty; give the base URL at which the side model answers")
+        key = self.side_model_api_key.get_secret_value() if self.side_model_api_key else None
+        upstream = _upstream("EDGEWISE_SIDE_MODEL_URL", self.side_model_url, key)
+        return Lane(
+            upstream.base,
+            self.side_model,
+            key,
+            timeout=self.side_model_timeout,
+            total=self.side_model_total_timeout,
+            concurrency=self.side_model_concurrency,
+            window=self.side_model_window,
+        )
 
     @property
     def access(self) -> Access:
