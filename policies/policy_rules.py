@@ -1,0 +1,174 @@
+"""What a policy says beside its steps: budget, levels, shares and caps, rules for buckets, routes."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from policies.budget import Margin
+from policies.plan import ORDER, Level
+from policies.policy_values import PolicyError, built, choice, known, share, table, tables, whole
+from policies.spans import Bucket, Evict, Tier
+
+Of = Literal["room", "window"]  # what a pressure is measured against
+Pair = tuple[float, float]
+
+SMALL_ROOM, LARGE_ROOM = 12_000, 36_000  # tokens; between them a pair of pressures changes in a straight line
+CAPS_WINDOW = 8_000  # tokens: the window for which caps are given
+SHARES = {Tier.L0: 0.08, Tier.L1: 0.15, Tier.L2: 0.35, Tier.L3: 0.42}
+CAPS = {Bucket.SYSTEM: 300, Bucket.MEMORY: 800, Bucket.SUMMARY: 2_400, Bucket.TOOLS: 1_000, Bucket.CURRENT_TURN: 2_000}
+BOUNDS = {  # enter, free to, where a policy says nothing (DESIGN 5, Levels)
+    "room": ((0.9, 0.65), (0.95, 0.65), (0.97, 0.65), (1.0, 0.75)),
+    "window": ((0.5, 0.3), (0.7, 0.5), (0.85, 0.65), (0.92, 0.72)),
+}
+FREED = 0.2  # of the window: how far below its threshold a level frees, where pressure is measured against the window
+LEAST = 0.01  # of the window
+LONGEST = 4_000  # characters of a text that a pattern is tried on
+
+
+@dataclass(frozen=True)
+class LevelRule:
+    """`enter` and `free_to` are pressures: 1.0 is exactly full. `large`: the two where there is much room, where the
+    policy gives a pair."""
+
+    enter: float
+    free_to: float
+    large: tuple[float, float] | None = None
+
+    def at(self, room: int) -> "LevelRule":
+        """The rule for so much room, in tokens; a rule without a pair is the same for every room."""
+        if self.large is None:
+            return self
+        part = min(1.0, max(0.0, (room - SMALL_ROOM) / (LARGE_ROOM - SMALL_ROOM)))
+        enter, free_to = self.large
+        return LevelRule(self.enter + part * (enter - self.enter), self.free_to + part * (free_to - self.free_to))
+
+
+@dataclass(frozen=True)
+class BucketRule:
+    """Messages of that role whose text the pattern finds belong to `bucket`; `evict` and `priority` as in a span."""
+
+    role: str = ""
+    match: str = ""
+    bucket: Literal["system", "state", "memory", "summary", "history", "tool_results", "current_turn"] | None = None
+    evict: Evict | None = None
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.role and not self.match:
+            raise ValueError("says of no message that it is meant; give it 'role' or 'match'")
+        if self.bucket is None and self.evict is None and not self.priority:
+            raise ValueError("does nothing; give it 'bucket', 'evict' or 'priority'")
+        try:
+            re.compile(self.match)
+        except re.error as error:
+            raise ValueError(
+                f"'match' {self.match!r} is no regular expression: {error}; escape what is meant"
+            ) from None
+
+    def finds(self, text: str) -> bool:
+        return re.search(self.match, text[:LONGEST]) is not None
+
+
+@dataclass(frozen=True)
+class Route:
+    """Requests for models of that pattern, from tenants whose hash begins so, are planned by `policy`: the name of a
+    preset, or a file beside the one that says so. `*` is every model, every tenant."""
+
+    policy: str
+    model: str = "*"
+    tenant: str = "*"
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"\*|[0-9a-f]{4,32}", self.tenant):
+            raise ValueError(f"'tenant' must be * or 4 to 32 hex digits of a tenant's hash, not {self.tenant!r}")
+        if not self.policy or not self.model:
+            raise ValueError("'policy' and 'model' must not be empty")
+
+
+def levels_of(given: Mapping[str, Any], place: str) -> tuple[Of, dict[Level, LevelRule]]:
+    """What pressures are measured against, and the rule of every level. A level that is left out is as in `balanced`
+    (`classic` where it is measured against the window), but never entered before the gentler one."""
+    where = f"{place}: [levels]"
+    known(given, ("of", *(level.value for level in ORDER)), where)
+    of = choice(given.get("of", "room"), ("room", "window"), f"{where}: 'of'")
+    rules: dict[Level, LevelRule] = {}
+    floor = (0.0, 0.0)
+    for level, usual in zip(ORDER, BOUNDS[of], strict=True):
+        rule = table(given, level.value, place)
+        enters, frees = _level(rule, f"{place}: [levels.{level.value}]", usual, floor, of)
+        rules[level] = LevelRule(enters[0], frees[0], None if _same(enters, frees) else (enters[1], frees[1]))
+        floor = enters
+    return ("window" if of == "window" else "room"), rules
+
+
+def _level(given: Mapping[str, Any], where: str, usual: Pair, floor: Pair, of: str) -> tuple[Pair, Pair]:
+    """`enter` and `free_to`, each where there is little room and where there is much."""
+    known(given, ("enter", "free_to"), where)
+    enters = (max(usual[0], floor[0]), max(usual[0], floor[1]))
+    if "enter" in given:
+        enters = _pair(given["enter"], "enter", where)
+    if enters[0] < floor[0] or enters[1] < floor[1]:
+        raise PolicyError(f"{where}: 'enter' must not be below that of the level before, which is gentler")
+    if "free_to" in given:
+        frees = _pair(given["free_to"], "free_to", where)
+    elif of == "window":
+        frees = (max(LEAST, enters[0] - FREED), max(LEAST, enters[1] - FREED))
+    else:
+        frees = (min(usual[1], enters[0]), min(usual[1], enters[1]))
+    if frees[0] > enters[0] or frees[1] > enters[1]:
+        raise PolicyError(f"{where}: 'free_to' must not be above 'enter', or the level would free nothing")
+    return enters, frees
+
+
+def _same(enters: Pair, frees: Pair) -> bool:
+    return enters[0] == enters[1] and frees[0] == frees[1]
+
+
+def _pair(value: object, name: str, where: str) -> Pair:
+    if not isinstance(value, dict):
+        return (same := share(value, name, where)), same
+    known(value, ("small", "large"), f"{where}: '{name}'")
+    return share(value.get("small"), f"{name}.small", where), share(value.get("large"), f"{name}.large", where)
+
+
+def shares_of(given: Mapping[str, Any], place: str) -> dict[Tier, float]:
+    """The share of the limit that each tier has."""
+    where = f"{place}: [shares]"
+    known(given, [tier.value for tier in Tier], where)
+    shares = {tier: share(given.get(tier.value, usual), tier.value, where) for tier, usual in SHARES.items()}
+    if (total := sum(shares.values())) > 1 + 1e-9:
+        raise PolicyError(f"{where}: the shares come to {total:.2f}; lower them until they are 1 or less")
+    return shares
+
+
+def caps_of(given: Mapping[str, Any], place: str) -> dict[Bucket, int]:
+    """Tokens in a window of `CAPS_WINDOW`."""
+    where = f"{place}: [caps]"
+    known(given, [bucket.value for bucket in CAPS], where)
+    return {bucket: whole(given, bucket.value, where) or usual for bucket, usual in CAPS.items()}
+
+
+def margin_of(given: Mapping[str, Any], where: str) -> Margin | None:
+    """A whole number is tokens, a fraction a share of the count."""
+    value = given.get("margin")
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return Margin(0.0, value)
+    if isinstance(value, float) and 0 <= value < 1:
+        return Margin(value, 0)
+    raise PolicyError(f"{where}: 'margin' must be tokens (a whole number) or a share below 1, not {value!r}")
+
+
+def bucket_rules(given: Mapping[str, Any], place: str) -> tuple[BucketRule, ...]:
+    return tuple(_each(BucketRule, given, "buckets", place))
+
+
+def routes_of(given: Mapping[str, Any], place: str) -> tuple[Route, ...]:
+    return tuple(_each(Route, given, "route", place))
+
+
+def _each(kind: type, given: Mapping[str, Any], name: str, place: str) -> Iterable[Any]:
+    for index, one in enumerate(tables(given, name, place)):
+        yield built(kind, one, f"{place}: {name}[{index}]")
