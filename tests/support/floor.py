@@ -47,11 +47,18 @@ def floor(body: Mapping[str, Any]) -> dict[str, Any]:
     return _reduced(body, SMALLEST, _forced_tools(body))
 
 
-def gentlest(body: Mapping[str, Any]) -> dict[str, Any]:
+def gentlest(body: Mapping[str, Any], limit: int) -> dict[str, Any]:
     """The smallest form that needs no emergency: the same parts, with results of the newest round as clip leaves
-    them, and the task, which is the first user message. Other turns and rounds are gone (window), tools too
-    (cap-tools)."""
-    return _reduced(body, GENTLE, _forced_tools(body), task=True)
+    them, the task, which is the first user message, and as many of the tools, cheapest first, as their cap (an eighth
+    of `limit`, at four bytes a token) has room for. Other turns and rounds are gone (window)."""
+    kept = _forced_tools(body)
+    room = limit // 8 * 4 - sum(len(encoded(tool)) for tool in kept)
+    others = [tool for tool in body.get("tools") or [] if tool not in kept]
+    for tool in sorted(others, key=lambda one: len(encoded(one))):
+        room -= len(encoded(tool))
+        if room >= 0:
+            kept.append(tool)
+    return _reduced(body, GENTLE, kept, task=True)
 
 
 def text_of(message: Message) -> str:

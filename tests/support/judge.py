@@ -230,10 +230,8 @@ def _emergency(received: Opened, outcome: Outcome, count: Count) -> list[str]:
     cap, an eighth of the limit."""
     if outcome.level != "emergency":
         return []
-    form = gentlest(received.body)
+    form = gentlest(received.body, outcome.limit)
     least = count(encoded(form)) + NOTE
-    if "tools" in received.body and "tools" not in form:
-        least += min(outcome.limit // 8, count(encoded({**form, "tools": received.body["tools"]})) - least + NOTE)
     if least > outcome.limit:
         return []
     return [f"emergency: a gentler form of {least} tokens exists, limit {outcome.limit}"]
