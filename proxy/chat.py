@@ -30,7 +30,7 @@ async def chat(state: State, exchange: Exchange, rest: bytes) -> None:
     request = ChatRequest.parse(body) if len(body) < LARGE else await asyncio.to_thread(ChatRequest.parse, body)
     upstream = state.routes.for_model(request.model)
     call = Call(exchange.id, exchange.headers, state.access.tenant(exchange.headers), upstream)
-    await attended(_serve(state, exchange, request, call, rest), exchange.receive)
+    await attended(_serve(state, exchange, request, call, rest), exchange.receive, departure=exchange.departure)
 
 
 async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: Call, rest: bytes) -> None:

@@ -13,6 +13,33 @@ Send = Callable[[Any], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
+DEPARTURE = "edgewise.departure"  # in the scope, where the server tells
+
+
+class Departure:
+    """The moment at which a client leaves its connection. Being told costs a tenth of a task that waits for it."""
+
+    __slots__ = ("_tell", "happened")
+
+    def __init__(self) -> None:
+        self.happened = False
+        self._tell: Callable[[], object] | None = None
+
+    def watch(self, tell: Callable[[], object]) -> None:
+        """Call `tell` when it happens, at once if it has."""
+        self._tell = tell
+        if self.happened:
+            tell()
+
+    def unwatch(self) -> None:
+        self._tell = None
+
+    def happen(self) -> None:
+        self.happened = True
+        if self._tell is not None:
+            self._tell()
+
+
 class Exchange:
     """An HTTP request under ASGI; `started` once a status is on its way. Every response carries its id."""
 
@@ -27,6 +54,11 @@ class Exchange:
         self.path: str = scope["path"]
         self.headers: Sequence[Header] = scope["headers"]
         self.started = False
+
+    @property
+    def departure(self) -> Departure | None:
+        found: Departure | None = self.scope.get(DEPARTURE)
+        return found
 
     @property
     def raw_path(self) -> bytes:

@@ -22,7 +22,7 @@ log = logging.getLogger("edgewise")
 
 async def models(state: State, exchange: Exchange) -> None:
     """The first upstream that lists an id keeps it. One that fails is left out; raises UpstreamError when all do."""
-    await attended(_merge(state, exchange), exchange.receive)
+    await attended(_merge(state, exchange), exchange.receive, departure=exchange.departure)
 
 
 async def _merge(state: State, exchange: Exchange) -> None:

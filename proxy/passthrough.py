@@ -38,7 +38,7 @@ async def passthrough(state: State, exchange: Exchange, rest: bytes) -> None:
         length=_length(exchange),
         first_byte_timeout=first_byte_timeout(exchange.headers),
     )
-    await attended(_forward(state, exchange, outgoing), exchange.receive, inbound.read)
+    await attended(_forward(state, exchange, outgoing), exchange.receive, inbound.read, exchange.departure)
 
 
 async def _forward(state: State, exchange: Exchange, outgoing: Outgoing) -> None:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from proxy.bodies import Receive
 from proxy.errors import BrokenOff
-from proxy.exchange import Exchange
+from proxy.exchange import Departure, Exchange
 from proxy.headers import Header
 from proxy.sse import Tap
 from proxy.upstream import Reply
@@ -33,29 +33,41 @@ async def relay(reply: Reply, exchange: Exchange, headers: Sequence[Header], tap
     return True
 
 
-async def attended(work: Coroutine[Any, Any, None], receive: Receive, ready: asyncio.Event | None = None) -> bool:
-    """Do `work` while a task sits on `receive()` (once `ready` is set, where someone else reads the body first).
+async def attended(
+    work: Coroutine[Any, Any, None],
+    receive: Receive,
+    ready: asyncio.Event | None = None,
+    departure: Departure | None = None,
+) -> bool:
+    """Do `work` while somebody looks whether the client is still there: the server, where it offers `departure`, else a
+    task that sits on `receive()` (once `ready` is set, where someone else reads the body first).
 
     When the client leaves, `work` is cancelled wherever it waits, and False comes back. A bare ASGI app is not told
     otherwise (FACTS 2). `work` must not wait for anything after its last send.
     """
     task = cast("asyncio.Task[Any]", asyncio.current_task())
-    watch = asyncio.get_running_loop().create_task(_departure(receive, ready, task))
+    watch = None
+    if departure is None:
+        departure = Departure()
+        watch = asyncio.get_running_loop().create_task(_watch(receive, ready, departure))
+    departure.watch(task.cancel)
     try:
         await work
     except asyncio.CancelledError:
-        if not watch.done() or watch.cancelled():
+        if not departure.happened:
             raise  # the server is shutting down
         task.uncancel()
         return False
     finally:
-        watch.cancel()
+        departure.unwatch()
+        if watch is not None:
+            watch.cancel()
     return True
 
 
-async def _departure(receive: Receive, ready: asyncio.Event | None, task: "asyncio.Task[Any]") -> None:
+async def _watch(receive: Receive, ready: asyncio.Event | None, departure: Departure) -> None:
     if ready is not None:
         await ready.wait()
     while (await receive())["type"] != "http.disconnect":
         pass
-    task.cancel()
+    departure.happen()

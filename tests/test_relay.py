@@ -5,7 +5,7 @@ import pytest
 from support.memory import Canned, Response, scope_of
 
 from proxy.errors import BrokenOff
-from proxy.exchange import Exchange
+from proxy.exchange import Departure, Exchange
 from proxy.relay import attended, relay
 from proxy.sse import Tap
 
@@ -76,6 +76,36 @@ async def test_work_is_cancelled_where_it_waits_when_the_client_leaves() -> None
     assert not await attended(work(), receive)
     assert cleaned
     await asyncio.sleep(0)  # the task itself was not left cancelled
+
+
+async def test_a_server_that_tells_of_a_departure_is_not_asked() -> None:
+    departure = Departure()
+
+    async def receive() -> dict[str, str]:
+        raise AssertionError("asked")
+
+    async def work() -> None:
+        departure.happen()
+        await asyncio.Event().wait()
+
+    assert await attended(asyncio.sleep(0), receive, departure=departure)
+    assert not await attended(work(), receive, departure=departure)
+
+
+async def test_a_client_that_left_before_the_work_began_ends_it_where_it_first_waits() -> None:
+    departure, began = Departure(), False
+
+    async def receive() -> dict[str, str]:
+        raise AssertionError("asked")
+
+    async def work() -> None:
+        nonlocal began
+        began = True
+        await asyncio.Event().wait()
+
+    departure.happen()
+    assert not await attended(work(), receive, departure=departure)
+    assert began
 
 
 async def test_the_body_is_left_to_its_reader_until_it_is_read() -> None:
