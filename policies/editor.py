@@ -75,6 +75,12 @@ class Editor:
         self.leaf = Leaf.NONE
         self._log(step, action, "applied", _Told(spans, *tokens, because))
 
+    def record_placed(self, step: str, edit: Inject, span: str, before: int) -> None:
+        """Write down an injection that now stands in `span`; `before` are tokens of the whole without it."""
+        self.leaf = Leaf.TURNS if edit.place == "note" else Leaf.NONE
+        told = _Told((span,), before, self.draft.total, edit.because, edit.check)
+        self._log(step, Action.INJECT, "applied", told)
+
     def record_refusal(self, refusal: Refusal, received: int) -> None:
         """Write down that nothing is left but to refuse."""
         self.leaf = Leaf.REFUSE

@@ -3,8 +3,6 @@
 A generator: what the core cannot know by itself it yields as a need, and a driver in the shell answers.
 """
 
-from collections.abc import Sequence
-
 import msgspec
 
 from policies.budget import Budget
@@ -84,7 +82,7 @@ def plan_once(
         failed = yield from press(draft, editor, policy)
     draft.reserved = 0  # what is placed now is counted as it is; what is not needs no room
     if editor.changed or injections:
-        _place(draft, editor, injections)
+        yield from _place(draft, editor, injections)
     return _plan(request, policy, draft, editor, (received, bill, budget, failed))
 
 
@@ -120,21 +118,28 @@ def _injections(draft: Draft, policy: Policy) -> list[Inject]:
     return [edit for step in steps for edit in step.edits(draft) if isinstance(edit, Inject)]
 
 
-def _place(draft: Draft, editor: Editor, injections: Sequence[Inject]) -> None:
+def _place(draft: Draft, editor: Editor, injections: list[Inject]) -> Asking[None]:
     """The note on what was dropped, then the operator's text; neither may push the prompt over its limit."""
-    left = note(draft, editor)
-    for edit in [*([left] if left else []), *injections]:
-        before, step = editor.snapshot(), "note" if edit is left else "reminder"
-        total = draft.total
-        where = place(draft, edit)
-        draft.rebill()
-        if where is None:
-            continue
-        if draft.level is not Level.UNKNOWN and draft.total > draft.limit >= total:
-            editor.restore(before)
-            editor.refuse(step, Action.INJECT, "no room for it")
-            continue
-        editor.record(step, Action.INJECT, (where,), (total, draft.total), edit.because)
+    notes = yield from note(draft, editor, reserve(draft, injections))
+    for left in notes:
+        if _placed(draft, editor, "note", left):
+            break
+    for edit in injections:
+        _placed(draft, editor, "reminder", edit)
+
+
+def _placed(draft: Draft, editor: Editor, step: str, edit: Inject) -> bool:
+    before, total = editor.snapshot(), draft.total
+    where = place(draft, edit)
+    draft.rebill()
+    if where is None:
+        return False
+    if draft.level is not Level.UNKNOWN and draft.total > draft.limit >= total:
+        editor.restore(before)
+        editor.refuse(step, Action.INJECT, "no room for it")
+        return False
+    editor.record_placed(step, edit, where, total)
+    return True
 
 
 def _plan(

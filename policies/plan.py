@@ -69,6 +69,7 @@ class Inject(msgspec.Struct, frozen=True):
     place: Literal["head", "note", "tail"]
     bucket: Bucket
     because: str
+    check: str = ""
 
 
 class Pass(msgspec.Struct, frozen=True):

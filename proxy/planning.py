@@ -156,7 +156,8 @@ class Planning:
         if not self.engine.answers_at_once(request.model):
             await asyncio.to_thread(self.engine.counter, request.model)
         new = self.engine.counter(request.model).new_bytes(request.prompt)
-        run = self._in_thread if new > INLINE_BYTES else _inline
+        asks = self._side is not None and len(request.body) > INLINE_BYTES  # a question may have to tell all of it
+        run = self._in_thread if new > INLINE_BYTES or asks else _inline
         driver = Driver(asked.counts if found.counting else None, told, self._questions(call))
         try:
             return driver.billed(await self._driven(request, window, run, driver))

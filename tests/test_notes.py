@@ -2,6 +2,7 @@ import pytest
 from support.prompts import calls, draft, lines, result, said, system, user
 
 from policies.editor import Editor
+from policies.needs import solve
 from policies.notes import LEAST_TOKENS, MOST_TOKENS, note, note_tokens
 from policies.plan import Drop
 from policies.spans import Bucket
@@ -14,7 +15,7 @@ def test_a_sixteenth_of_the_limit_is_kept_free_between_bounds(limit: int, room: 
 
 def test_where_nothing_left_nothing_is_said() -> None:
     made = draft([user("a")])
-    assert note(made, Editor(made)) is None
+    assert solve(note(made, Editor(made))) == ()
 
 
 def test_the_note_tells_what_left_and_what_it_named() -> None:
@@ -33,8 +34,7 @@ def test_the_note_tells_what_left_and_what_it_named() -> None:
     editor = Editor(made)
     tokens = sum(span.tokens for span in made.round(0))
     editor.apply("window", Drop(("m2", "m3", "m4"), "older"))
-    made_note = note(made, editor)
-    assert made_note is not None
+    (made_note,) = solve(note(made, editor))
     assert (made_note.place, made_note.bucket) == ("note", Bucket.SUMMARY)
     assert made_note.because == "3 older messages were dropped"
     assert made_note.text.startswith(
@@ -52,7 +52,6 @@ def test_in_a_small_window_the_note_is_short() -> None:
     )
     editor = Editor(made)
     editor.apply("window", Drop(("m1", "m2"), "older"))
-    made_note = note(made, editor)
-    assert made_note is not None
+    (made_note,) = solve(note(made, editor))
     assert made_note.text.endswith("all was answered and acted on.]")
     assert made.measure(made_note.text) <= LEAST_TOKENS

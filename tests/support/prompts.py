@@ -1,6 +1,7 @@
 """Small real prompts, counted by the real counter: the nouns that tests of the core are told in."""
 
 import json
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -9,7 +10,7 @@ from policies.counting import Counter
 from policies.counting.models import counter_for
 from policies.draft import Draft
 from policies.editor import Editor
-from policies.needs import Ask, solve
+from policies.needs import Answer, Ask, Need, solve
 from policies.pipeline import plan_once
 from policies.plan import Edit, Level, Plan
 from policies.policy import Policy
@@ -130,3 +131,9 @@ def budget(limit: int) -> Budget:
 
 def planned(request: ChatRequest, limit: int, policy: Policy | None = None) -> Plan:
     return solve(plan_once(request, policy or balanced(), counter(request.model), budget(limit)))
+
+
+def planned_with(answer: Callable[[Need], Answer], messages: list[Message], limit: int) -> Plan:
+    """A plan by the default policy whose needs are answered by a plain function."""
+    request = chat(messages)
+    return solve(plan_once(request, balanced(), counter(request.model), budget(limit)), answer)
