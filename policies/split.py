@@ -8,8 +8,8 @@ from policies.request import Prompt
 from policies.spans import Bucket, Evict, Span, Tier
 from policies.tools import Tool, forced
 
-INSTRUCTING: tuple[str, ...] = ("system", "developer")
-ANSWERING: tuple[str, ...] = ("tool", "function")
+INSTRUCTING = ("system", "developer")
+ANSWERING = ("tool", "function")
 
 
 def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...]:
@@ -37,7 +37,7 @@ def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...
 
 _SAID = (Bucket.HISTORY, Tier.L3, Evict.RECONSTRUCTIBLE)
 _ASKED = (Bucket.CURRENT_TURN, Tier.L1, Evict.PINNED)
-_INSTRUCTED = dict.fromkeys(INSTRUCTING, (Bucket.SYSTEM, Tier.L0, Evict.PINNED))
+_INSTRUCTED: dict[str, tuple[Bucket, Tier, Evict]] = dict.fromkeys(INSTRUCTING, (Bucket.SYSTEM, Tier.L0, Evict.PINNED))
 _OLDER = _INSTRUCTED | dict.fromkeys(ANSWERING, (Bucket.TOOL_RESULTS, Tier.L3, Evict.RECONSTRUCTIBLE))
 _NEWEST = _INSTRUCTED | dict.fromkeys(ANSWERING, (Bucket.TOOL_RESULTS, Tier.L1, Evict.RECONSTRUCTIBLE))
 _PIN = {True: Evict.PINNED, False: Evict.RECOVERABLE}
