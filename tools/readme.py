@@ -13,7 +13,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,28 +23,34 @@ from policies.request import ChatRequest
 from policies.step import Step
 from policies.steps import STEPS
 from proxy.app import create_app
+from proxy.demo_table import Turn, heading, line
+from proxy.demo_tools import TOOLS
 from proxy.engine import Engine
 from proxy.planning import planner_of
 from proxy.policyfile import load
 from proxy.refusals import error_object
 from proxy.settings import PREFIX, Settings
+from proxy.tables import Paint
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "ARCHITECTURE.md")
 PICTURE = "docs/demo.svg"
 LONG = "Check this order. " * 1000  # README's example of what cannot fit
-SHOWN_TURNS = ("1", "19", "20", "40")  # of the demo
+DEMO_WINDOW = 16_000  # tokens; the command's own default
+SHOWN_TURNS = (1, 19, 20, 40)
 SHOWN_TEXT = 64  # characters of a text in an example
 SOURCE = re.compile(r" \((?:DESIGN|FACTS)[^)]*\)|, from FACTS \d| of FACTS \d")
 
 
 def steps() -> str:
     """Of each step: what it is for, from which level on it acts, its keys and their defaults."""
-    rows = [("step", "from level", "what it does", "keys and defaults")]
+    rows = [("step", "from level", "in `balanced`", "what it does", "keys and defaults")]
+    default = {step.name for step in load("balanced").steps}
     for name, kind in STEPS.items():
         about = f"{first_sentences(sys.modules[kind.__module__].__doc__)}. {in_one_line(kind.__doc__)}"
         level = "always" if kind().level.value == "none" else f"`{kind().level.value}`"
-        rows.append((f"`{name}`", level, about, ", ".join(f"`{key}`" for key in _keys(kind()))))
+        used = "yes" if name in default else ""
+        rows.append((f"`{name}`", level, used, about, ", ".join(f"`{key}`" for key in _keys(kind()))))
     return table(rows)
 
 
@@ -54,7 +59,7 @@ def _keys(step: Step) -> Iterator[str]:
     for field in dataclasses.fields(step):  # type: ignore[arg-type] # every step is a dataclass
         value = getattr(step, field.name)
         if field.name not in ("name", "level", "leaf"):
-            yield f"{field.name} = {json.dumps(value)}"
+            yield f"{field.name} = {json.dumps(value, default=str)}"
 
 
 def levels() -> str:
@@ -128,15 +133,19 @@ def compact(value: Any, indent: str = "") -> str:
     return "{\n" + ",\n".join(members) + f"\n{indent}}}"
 
 
-def excerpt(printed: str) -> str:
-    """Some turns of the demo, and its first and last words."""
-    kept, shown = [], True
-    for line in printed.splitlines():
-        turn = re.match(r" *(\d+) (?:as it came|received) ", line)
-        shown = turn[1] in SHOWN_TURNS if turn else shown or not line
-        if shown:
-            kept.append(line.rstrip())
-    return "\n".join(["```text", *kept, "```"])
+def excerpt(told: list[dict[str, Any]]) -> str:
+    """What `edgewise demo` prints, less most of its turns, from what it prints with --json."""
+    *turns, last = told
+    plain = Paint()
+    shown = [line(_turn(turn), plain) for turn in turns if turn["turn"] in SHOWN_TURNS]
+    head = heading(DEMO_WINDOW, len(turns), len(TOOLS), plain)
+    return "\n".join(["```text", *(text.rstrip() for text in (head, *shown, last["summary"]["text"])), "```"])
+
+
+def _turn(told: dict[str, Any]) -> Turn:
+    buckets = {"received": told["received"], "sent": told["sent"]}
+    past = told | {"received": told["received_total"], "sent": told["sent_total"], "buckets": buckets}
+    return Turn(told["turn"], told["asks"], told["tool"], past)
 
 
 def tree() -> str:
@@ -171,10 +180,11 @@ def table(rows: Iterable[Iterable[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def demo(*options: str) -> str:
-    """What `edgewise demo` prints."""
-    command = [sys.executable, "-m", "proxy.cli", "demo", *options]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True).stdout
+def demo() -> list[dict[str, Any]]:
+    """What `edgewise demo` tells: an object for each turn, then its summary."""
+    command = [sys.executable, "-m", "proxy.cli", "demo", "--window", str(DEMO_WINDOW), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
+    return [json.loads(one) for one in done.stdout.splitlines()]
 
 
 MADE: dict[str, Callable[[], str]] = {
@@ -189,12 +199,10 @@ MADE: dict[str, Callable[[], str]] = {
 
 def made() -> dict[str, str]:
     """Every file by its name relative to the root, as it should be."""
-    with ThreadPoolExecutor(2) as both:
-        printed, told = both.map(lambda options: demo(*options), [(), ("--json",)])
-    turns = [json.loads(line) for line in told.splitlines()]
-    texts = {name: make() for name, make in MADE.items()} | {"demo": excerpt(printed)}
+    told = demo()
+    texts = {name: make() for name, make in MADE.items()} | {"demo": excerpt(told)}
     pages = {page: filled((ROOT / page).read_text("utf-8"), texts) for page in PAGES}
-    return pages | {PICTURE: picture([turn for turn in turns if "turn" in turn])}
+    return pages | {PICTURE: picture(told[:-1])}
 
 
 def filled(page: str, texts: dict[str, str]) -> str:
