@@ -56,7 +56,7 @@ def _has_any(items: Sequence[dict[str, Any]], columns: Sequence[str]) -> bool:
 
 def _of_text(text: str, columns: Sequence[str]) -> Projected:
     lines = [line for line in text.splitlines() if line.strip()]
-    for read, joined in READERS:
+    for read, joined in READERS if len(lines) >= LEAST_ROWS else ():
         rows = read(lines)
         if rows is None or len(rows) < LEAST_ROWS:
             continue

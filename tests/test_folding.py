@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.folding_check import check
+from support.documents import document
+from support.folding_check import GONE, check, shown
 from support.pieces import pieces
 from support.shared import rows, shared
 
-from policies.folding import MARK, fold_json
+from policies.folding import MARK, fold_json, fold_to_shape, tabulate
 
 CODES = [[f"TCK-{index:04d}", "x" * 30] for index in range(90)]
 REF = "tr_0123456789abcdef"
@@ -195,3 +196,35 @@ def test_every_recorded_json_result_folds_truly() -> None:
     ]
     made = [(text, fold_json(text, keep_tokens=keep, measure=pieces)) for text in texts for keep in (60, 200, 1000)]
     assert sum(check(text, one.text) for text, one in made if one is not None) > 1000
+
+
+def test_generated_documents_fold_truly_by_size_by_shape_and_into_tables() -> None:
+    for index in range(60):
+        given_ = document(7, index)
+        made = [fold_json(given_.text, keep_tokens=keep, measure=pieces) for keep in (60, 400)]
+        made.append(fold_to_shape(given_.text, depth=2, items=1, measure=pieces))
+        texts = [one.text for one in made if one is not None] + [text for text in [tabulate(given_.text)] if text]
+        assert all(check(given_.text, text) >= 0 for text in texts)
+        assert len(texts) < 2 or min(map(len, texts)) < len(given_.text)
+
+
+def test_problems_and_outliers_of_a_large_array_survive_the_shape_of_the_textbook() -> None:
+    ok = {"status": "ok", "ms": 100, "note": "as ever"}
+    rows_ = [{"id": f"R-{index}", **ok} for index in range(200)]
+    rows_[57] |= {"status": "timeout"}
+    rows_[120] |= {"ms": 9_000_000}
+    source = json.dumps({"data": {"rows": rows_, "next": None}})
+    made = fold_to_shape(source, depth=2, items=1, measure=pieces)
+    assert made is not None
+    left = json.loads(made.text)
+    assert shown(left, ("data", "rows", 57, "status")) == "timeout"
+    assert shown(left, ("data", "rows", 120, "ms")) == 9_000_000
+    assert shown(left, ("data", "rows", 58)) is GONE
+    assert not made.lossless
+
+
+def test_what_has_nothing_to_fold_or_to_tabulate_is_left() -> None:
+    assert fold_to_shape("plain text", depth=2, items=1, measure=pieces) is None
+    assert fold_to_shape('{"a":1}', depth=2, items=1, measure=pieces) is None
+    assert tabulate("plain text") is None
+    assert tabulate('{"a": 1}') is None

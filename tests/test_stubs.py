@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.pieces import pieces
 
-from policies.stubs import AGAIN, by_ref, stub, window_note
+from policies.stubs import AGAIN, by_ref, pointer, reports_problem, stub, window_note
 
 REF = "tr_0123456789abcdef"
 
@@ -120,3 +120,23 @@ def test_a_stub_is_short_the_same_again_and_reads_as_no_failure(text: str, cap: 
 def test_the_stub_of_json_is_json(value: object) -> None:
     said = stub("f", json.dumps([value]), 500, measure=pieces)
     assert set(json.loads(said)) <= {"…", "held", "named"}
+
+
+def test_what_stands_for_an_older_copy_says_where_the_newer_one_is() -> None:
+    assert pointer("read", "some text", 1234, "it stands below") == (
+        "[… read succeeded; its 1,234 tokens are no longer shown here: it stands below]"
+    )
+    assert pointer("", "some text", 9, "it stands below", "HAT123").endswith("it stands below; it named: HAT123]")
+    assert json.loads(pointer("read", '{"a": 1}', 9, "it stands below", "HAT123")) == {
+        "…": "read succeeded; its 9 tokens are no longer shown here: it stands below",
+        "named": "HAT123",
+    }
+    assert json.loads(pointer("read", "[1]", 9, "below")).keys() == {"…"}
+
+
+@pytest.mark.parametrize(
+    ("text", "does"),
+    [("ERROR: locked\nrows", True), ("rows\nERROR", False), ('{"error": "locked"}', True), ('{"rows": []}', False)],
+)
+def test_a_result_that_reports_a_problem_is_told_apart(text: str, does: bool) -> None:
+    assert reports_problem(text) is does

@@ -34,3 +34,15 @@ def test_small_results_json_and_pictures_are_left_alone() -> None:
     picture = round_of(0, "x")
     picture[1]["content"] = [{"type": "text", "text": LARGE}, IMAGE]
     assert edits(Clip(), draft([user("a"), *picture], limit=4000)) == []
+
+
+def test_by_characters_a_text_keeps_so_many_of_its_ends_whatever_the_pressure() -> None:
+    made = draft([user("a"), *round_of(0, LARGE), *round_of(1, lines(40))])
+    (edit,) = edits(Clip(over_chars=2000, head=300, tail=100, when="always"), made)
+    assert isinstance(edit, Rewrite)
+    assert edit.span == "m2"
+    head, _, rest = texts(made)[2].partition("\n[…")
+    assert 200 <= len(head) <= 300
+    assert LARGE.startswith(head)
+    assert "ERROR: valve 9 stuck" in rest
+    assert 66 <= len(rest.rpartition("]\n")[2].partition("stuck\n")[2]) <= 100

@@ -51,3 +51,47 @@ def test_json_in_parts_is_folded_too() -> None:
     made = draft([user("a"), *parts], limit=4000)
     assert len(edits(FoldJson(), made)) == 1
     json.loads(texts(made)[2])
+
+
+SHIPMENT = json.dumps(
+    {
+        "shipment_id": "SHP-99312",
+        "status": "in_transit",
+        "weight_kg": 12.5,
+        "trace": [{"at": f"2026-11-2{day}T10:00:00Z", "hub": "Leipzig"} for day in range(4)],
+    }
+)
+
+
+def test_by_characters_a_shipment_folds_to_its_scalars_whatever_the_pressure() -> None:
+    made = draft([user("a"), *round_of(0, SHIPMENT)])
+    assert len(SHIPMENT) < 300
+    assert made.excess == 0
+    (edit,) = edits(FoldJson(over_chars=200, when="always"), made)
+    assert isinstance(edit, Rewrite)
+    folded = json.loads(texts(made)[2])
+    assert (folded["shipment_id"], folded["status"], folded["weight_kg"]) == ("SHP-99312", "in_transit", 12.5)
+    assert folded["trace"][-1] == {"…": "3 of 4 items not shown"}
+    assert check(SHIPMENT, texts(made)[2]) == 5
+
+
+def test_by_characters_an_envelope_keeps_its_status() -> None:
+    text = json.dumps({"result": {"status": "delivered", "scans": [f"scan {number} at gate" for number in range(20)]}})
+    made = draft([user("a"), *round_of(0, text)])
+    edits(FoldJson(over_chars=200, when="always"), made)
+    assert json.loads(texts(made)[2])["result"]["status"] == "delivered"
+
+
+def test_by_characters_shorter_results_text_and_what_has_nothing_to_fold_are_left_alone() -> None:
+    for text in (
+        '{"a": [1, 2, 3, 4, 5, 6, 7, 8, 9]}',
+        lines(40),
+        json.dumps({"a": "x" * 250}, separators=(",", ":")),
+    ):
+        assert edits(FoldJson(over_chars=200, when="always"), draft([user("a"), *round_of(0, text)])) == []
+
+
+def test_always_folds_a_large_result_to_the_size_that_makes_it_large() -> None:
+    made = draft([user("a"), *round_of(0, LARGE)], limit=100_000)
+    edits(FoldJson(over_tokens=2000, when="always"), made)
+    assert 1000 < made.total <= 2100

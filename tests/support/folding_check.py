@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 MARK = "…"
@@ -114,3 +115,32 @@ def _is_true_note(source: str, excerpt: str, note: re.Match[str]) -> bool:
         if source.startswith(head[:start]) and start >= 0 and excerpt.endswith(tail):
             return True
     return False
+
+
+GONE = object()
+
+
+def shown(folded: Any, path: Sequence[str | int]) -> Any:
+    """What a folded document shows at a path of its source; `GONE` when it shows nothing there."""
+    columns: list[str] = []
+    for step in path:
+        folded, columns = _below(folded, columns, step)
+        if folded is GONE:
+            break
+    return folded
+
+
+def _below(folded: Any, columns: list[str], step: str | int) -> tuple[Any, list[str]]:
+    if isinstance(step, str):
+        if isinstance(folded, list):  # a row of a table
+            return (folded[columns.index(step)] if step in columns else GONE), []
+        return (folded.get(step, GONE) if isinstance(folded, dict) else GONE), []
+    if isinstance(folded, list):
+        last = folded[-1] if folded and isinstance(folded[-1], dict) else {}
+        extra = last if str(last.get(MARK, "")).startswith(_PARTS) or _ITEMS.match(str(last.get(MARK, ""))) else {}
+        first = folded[:-1] if extra else folded
+        return (first[step] if step < len(first) else extra.get(str(step), GONE)), []
+    if isinstance(folded, dict) and _TABLE.match(str(folded.get(MARK))):
+        rows = folded["rows"]
+        return (rows[step] if step < len(rows) else folded.get(str(step), GONE)), folded["columns"]
+    return GONE, []
