@@ -70,8 +70,8 @@ class Planning:
     """One engine for all requests; see `proxy.planner.Planner` for what each method promises."""
 
     def __init__(self, settings: Settings, engine: Engine, client: httpx2.AsyncClient | None = None) -> None:
-        self.engine, self.metrics, self.history = engine, Metrics(), History()
-        self._settings = settings
+        self.engine, self.metrics, self.history = engine, Metrics(settings.tool_metrics), History()
+        self._settings, self._access = settings, settings.access
         self._windows = Windows(engine.overrides, engine.table)
         self._client = client or httpx2.AsyncClient(follow_redirects=False, trust_env=False)
         self._side = self._side_model()
@@ -149,8 +149,15 @@ class Planning:
     async def _sum(self, request: ChatRequest) -> Plan:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.engine.count, request, None)
 
+    def _told(self, call: Call) -> Told:
+        """What speaks for the caller at the upstream's control plane: just what goes with the chat request, so that an
+        inbound key of ours stays here."""
+        speaking = [header for header in call.headers if header[0] in (b"authorization", b"api-key", b"x-api-key")]
+        sent = self._access.credentials(speaking, call.headers, call.upstream)
+        return {name.decode(): value.decode("latin-1") for name, value in sent}
+
     async def _planned(self, request: ChatRequest, call: Call) -> Plan:
-        asked, told = self._of(call.upstream), _credentials(call)
+        asked, told = self._of(call.upstream), self._told(call)
         window = await self._windows.of(request.model, asked.discovery, told)
         found = await asked.discovery.found(told)
         if not self.engine.answers_at_once(request.model):
@@ -203,14 +210,6 @@ class Planning:
     def _load(self) -> None:
         self.engine.counter("")
         self._ready = True
-
-
-def _credentials(call: Call) -> Told:
-    """What speaks for the caller at the upstream's control plane too."""
-    if call.upstream.api_key is not None:
-        return {"authorization": f"Bearer {call.upstream.api_key}"}
-    given = call.header("authorization")
-    return {"authorization": given} if given else {}
 
 
 async def _inline(steps: Steps, answered: Answer) -> Need | Plan:

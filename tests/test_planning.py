@@ -146,3 +146,19 @@ async def test_it_is_ready_once_the_tokenizer_is_loaded() -> None:
         await asyncio.sleep(0.05)
     assert planner.ready()
     await planner.close()
+
+
+async def test_an_inbound_key_stays_here_and_the_callers_own_key_speaks_for_it() -> None:
+    seen: list[str | None] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.headers.get("authorization"))
+        return httpx2.Response(404)
+
+    for inbound, expected in (("ours", None), (None, "Bearer ours")):
+        seen.clear()
+        proxy = Proxy(httpx2.AsyncClient(transport=httpx2.MockTransport(answer)), inbound_keys=inbound)
+        scope = scope_of("POST", "/v1/chat/completions", (b"authorization", b"Bearer ours"))
+        proxy.memory.replies[:] = [Canned(200, JSON, b"{}")]
+        await call(proxy.app, scope, plans.small(model="nobody-knows").body)
+        assert set(seen) == {expected}
