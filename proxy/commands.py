@@ -186,7 +186,9 @@ def _value(value: object) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(_value, value))}]"
     text = str(value)
-    return f"{text[:40]!r}... ({len(text)} characters)" if len(text) > 60 else text
+    if len(text) > 60:
+        return f"{text[:40]!r}... ({len(text)} characters)"
+    return repr(text) if "\n" in text else text
 
 
 def _out(line: bytes) -> None:

@@ -125,7 +125,7 @@ def _budget(record: Record) -> str:
     if not report.exact:
         parts.append("estimated")
     if record.refused is not None:
-        parts.append("refused")
+        parts.append("would-refuse" if record.observing else "refused")
     return ", ".join(parts)
 
 

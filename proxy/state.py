@@ -2,7 +2,14 @@
 
 from dataclasses import dataclass, field
 
-from prometheus_client import GC_COLLECTOR, CollectorRegistry, Counter, PlatformCollector, ProcessCollector
+from prometheus_client import (
+    GC_COLLECTOR,
+    CollectorRegistry,
+    Counter,
+    PlatformCollector,
+    ProcessCollector,
+    disable_created_metrics,
+)
 
 from proxy.access import Access
 from proxy.planner import Planner
@@ -27,6 +34,7 @@ class State:
 
     @classmethod
     def of(cls, settings: Settings, transport: Transport, planner: Planner) -> "State":
+        disable_created_metrics()  # type: ignore[no-untyped-call] # unannotated; nothing reads those series
         registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)

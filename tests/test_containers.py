@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from proxy.metrics import Metrics
+from proxy.app import create_app
+from proxy.planning import planner_of
 from proxy.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,7 +35,13 @@ def test_the_grace_of_compose_outlasts_the_draining_of_streams() -> None:
 
 
 def test_every_metric_that_an_alert_reads_is_exported() -> None:
-    exported = {family.name + ("_total" if family.type == "counter" else "") for family in Metrics().collect()}
+    settings = Settings.load(upstream="http://127.0.0.1:1/v1")
+    registry = create_app(settings, planner=planner_of(settings)).state.registry
+    exported = {family.name + ("_total" if family.type == "counter" else "") for family in registry.collect()}
     used = set(re.findall(r"edgewise_[a-z_]+", read("docker/alerts.yml")))
     assert used - exported == set()
-    assert used == {"edgewise_upstream_responses_total", "edgewise_fallbacks_total"}
+    assert used == {
+        "edgewise_upstream_responses_total",
+        "edgewise_fallbacks_total",
+        "edgewise_planner_failures_total",
+    }
