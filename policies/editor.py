@@ -185,8 +185,13 @@ class Editor:
 
 
 def _licensed(span: Span | None, action: Action, leaf: Leaf) -> bool:
-    """Leaf 4 alone may say system text shorter; a policy that lists its step has asked for it."""
-    return span is not None and span.bucket is Bucket.SYSTEM and (action, leaf) == (Action.REWRITE, Leaf.INSTRUCTIONS)
+    """Leaf 4 alone may say system text shorter, leaf 1 alone the newest user message; a policy that lists their steps
+    has asked for it."""
+    if span is None or action is not Action.REWRITE:
+        return False
+    if span.bucket is Bucket.SYSTEM:
+        return leaf is Leaf.INSTRUCTIONS
+    return span.tier is Tier.L1 and span.is_user and leaf is Leaf.CHUNK
 
 
 def _forbidden(span: Span | None, action: Action) -> str:

@@ -1,7 +1,9 @@
 """The steps a policy file can name, one file each. A new step is one file plus one line here."""
 
 from policies.step import Step
+from policies.steps.cap_buckets import CapBuckets
 from policies.steps.cap_tools import CapTools
+from policies.steps.chunk import Chunk
 from policies.steps.clip import Clip
 from policies.steps.dedupe import Dedupe
 from policies.steps.elide import ElideResults
@@ -29,10 +31,12 @@ STEPS: dict[str, type[Step]] = {
     "clip": Clip,
     "elide": ElideResults,
     "select-tools": SelectTools,
+    "cap-buckets": CapBuckets,
     "cap-tools": CapTools,
     "window": Window,
     "topics": Topics,
     "emergency": Emergency,
     "fit": Fit,
     "instructions": Instructions,
+    "chunk": Chunk,
 }
