@@ -3,6 +3,7 @@
 Every path wants the caller's own credential and shows that caller's requests alone (DESIGN 8).
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
@@ -14,16 +15,18 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.types import ExceptionHandler
 
+from policies.jsonraw import dumps
 from policies.plan import Plan
 from policies.request import BadRequest, ChatRequest
 from proxy import bodies
 from proxy.access import Access
-from proxy.context_models import Counted, Error, PastRequest, Planned, Requests
+from proxy.context_models import Counted, Error, PastRequest, Planned, Requests, ToolsUsed
 from proxy.errors import Refusal, error_body, refusal_of
 from proxy.headers import CREDENTIALS
-from proxy.history import History
+from proxy.history import KEPT, History
 from proxy.objects import count_object, plan_object, record_object
 from proxy.observe import facts
+from proxy.tooluse import tools_used
 
 PlanIt = Callable[[ChatRequest, int | None], Awaitable[Plan]]
 """A request and the window to plan for in tokens (None: that of its model) → its plan; nothing is forwarded."""
@@ -109,6 +112,13 @@ def routes(context: Context) -> APIRouter:
         """The caller's last requests, the newest first, without their spans."""
         told = [facts(record) for record in context.history.latest(context.tenant(request), limit)]
         return _json(msgspec.json.encode({"requests": told}))
+
+    @router.get("/tools", response_model=ToolsUsed)
+    async def tools(request: Request) -> Response:
+        """The tools of the caller's last requests, the most expensive first: what each costs, how often it was offered,
+        forwarded and called; and names that were called but belong to no tool."""
+        records = context.history.latest(context.tenant(request), KEPT)
+        return _json(dumps(msgspec.to_builtins(await asyncio.to_thread(tools_used, records))))
 
     @router.get("/requests/{id}", response_model=PastRequest, responses={404: {"model": Error}})
     async def one(request: Request, id: str) -> Response:

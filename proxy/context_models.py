@@ -123,6 +123,32 @@ class PastRequest(Summary):
     refusal: Refused | None
 
 
+class ToolUse(Shape):
+    """A tool over the caller's last requests."""
+
+    name: str
+    tokens: int = Field(description="Of its definition, as last received.")
+    spent: int = Field(description="Tokens on it in all that was forwarded.")
+    offered: int = Field(description="Requests that offered it.")
+    forwarded: int = Field(description="Requests that were forwarded with it.")
+    called: int
+    never_called: bool
+
+
+class UnknownTool(Shape):
+    """A name that was called and that no tool had."""
+
+    name: str
+    called: int
+    nearest: str | None = Field(description="The tool that was probably meant.")
+
+
+class ToolsUsed(Shape):
+    requests: int = Field(description="How many were looked at.")
+    tools: list[ToolUse]
+    unknown: list[UnknownTool]
+
+
 class ErrorObject(BaseModel):
     message: str
     type: str

@@ -1,11 +1,13 @@
-"""Prometheus metrics of planned requests. Labels hold names from the configuration, never a client's text.
+"""Prometheus metrics of planned requests. Labels hold names from the configuration, or that it allows, and never a
+client's text.
 
 `Metrics` is a collector: register it with the registry that `/metrics` shows. A request adds to plain numbers, which
 costs a third of the library's own metrics; families are made when Prometheus asks.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from importlib.metadata import version
 from itertools import accumulate
 from typing import Literal
@@ -14,7 +16,8 @@ from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from proxy.observe import Ending, Record
+from proxy.observe import LABEL, Ending, Record
+from proxy.tooluse import calls, forwarded_tokens, offers
 
 Stage = Literal["received", "sent", "planned"]
 Fallback = Literal["emergency", "received"]  # what went out when planning broke: a plan of the last steps, or the bytes
@@ -73,9 +76,15 @@ class Values:
 
 
 class Metrics(Collector):
-    """All of them. The two called `edgewise_prompt_tokens` are told apart by their suffixes in Prometheus' text."""
+    """All of them. The two called `edgewise_prompt_tokens` are told apart by their suffixes in Prometheus' text.
 
-    def __init__(self) -> None:
+    Tools whose names match one of `tool_globs` are counted by name, all others as one; none where there are no globs.
+    """
+
+    def __init__(self, tool_globs: Sequence[str] = ()) -> None:
+        self._tool_globs = tool_globs
+        self._tool_tokens = Counts("tool_tokens", "Prompt tokens spent on definitions of tools.", ("tool",))
+        self._tool_calls = Counts("tool_calls", "Calls that clients answered.", ("tool",))
         self._tokens = Counts(
             "prompt_tokens",
             "Prompt tokens by who pays for them; stage received, sent, or, where only observed, planned.",
@@ -119,6 +128,8 @@ class Metrics(Collector):
             )
         for step in report.failed_steps:
             self._failed.add(step)
+        if self._tool_globs:
+            self._tools(record)
 
     def finished(self, record: Record, ending: Ending) -> None:
         """Count how it went; the drift where the upstream told its usage."""
@@ -143,6 +154,18 @@ class Metrics(Collector):
         for value in vars(self).values():
             if isinstance(value, Counts | Values):
                 yield value.family()
+
+    def _tools(self, record: Record) -> None:
+        for row in offers(record.report):
+            if tokens := forwarded_tokens(record, row):
+                self._tool_tokens.add(self._shown(row.name), amount=tokens)
+        for name in calls(record.report):
+            self._tool_calls.add(self._shown(name))
+
+    def _shown(self, tool: str) -> str:
+        """A name that the configuration allows, and that Prometheus' text can hold."""
+        allowed = tool.isprintable() and any(fnmatchcase(tool, glob) for glob in self._tool_globs)
+        return tool[:LABEL] if allowed else "other"
 
     def _stage(self, stage: Stage, upstream: str, policy: str, buckets: Mapping[str, int]) -> None:
         total = 0

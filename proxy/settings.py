@@ -69,6 +69,11 @@ class Settings(BaseSettings):
         description='Directories with `tokenizer.json` by model pattern, as JSON: `{"qwen*": "/models/qwen"}`. '
         "Needs `edgewise[tokenizer]`.",
     )
+    tool_metrics: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="Tools to count by name in metrics, separated by commas, `*` for any characters; all others are "
+        "`other`. Empty: no tool is counted.",
+    )
     policy: str = Field(default="balanced", description="Name of a preset, or path of a policy file.")
     mode: Literal["enforce", "observe"] = Field(
         default="enforce", description="`observe` counts, plans and reports beside untouched traffic."
@@ -131,11 +136,11 @@ class Settings(BaseSettings):
         except ValidationError as error:
             raise SettingsError(_one_line(error)) from None
 
-    @field_validator("inbound_keys", mode="before")
+    @field_validator("inbound_keys", "tool_metrics", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
-            return tuple(key.strip() for key in value.split(",") if key.strip())
+            return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
     @field_validator("upstreams", "windows", "tokenizers", mode="before")

@@ -8,6 +8,7 @@ from typing import TextIO
 import msgspec
 
 from policies.report import Report, Row
+from policies.spans import Bucket
 
 NAME_COLUMNS = 28
 CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -58,8 +59,9 @@ def table(head: Sequence[str], lines: Sequence[Line], paint: Paint = PLAIN) -> s
 
 
 def spans_table(report: Report, paint: Paint = PLAIN, *, planned: bool = True) -> str:
-    """A line per span, before and after; with `planned` False only what was received."""
+    """A line per span, before and after, tools last and by their cost; with `planned` False only what was received."""
     rows = [row for row in report.rows if planned or row.received]
+    rows.sort(key=lambda row: (1, -row.received) if row.bucket == Bucket.TOOLS else (0, 0))
     if not planned:
         lines = [[*_names(row), Cell(figure(row.received))] for row in rows]
         return table(("span", "bucket", "role", "name", ">tokens"), lines, paint)

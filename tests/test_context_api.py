@@ -10,7 +10,7 @@ from policies.plan import Plan
 from policies.request import ChatRequest
 from proxy.access import Access
 from proxy.context_api import Context, install
-from proxy.context_models import Counted, PastRequest, Planned, Requests
+from proxy.context_models import Counted, PastRequest, Planned, Requests, ToolsUsed
 from proxy.errors import Refusal
 from proxy.history import History
 
@@ -144,9 +144,18 @@ async def test_the_documentation_names_every_path_and_its_shape(client: httpx2.A
         "/context/plan",
         "/context/count",
         "/context/requests",
+        "/context/tools",
         "/context/requests/{id}",
     }
     assert told["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
     plan_it = told["paths"]["/context/plan"]["post"]
     assert plan_it["requestBody"]["content"]["application/json"]["example"]["model"] == "gpt-4o"
     assert plan_it["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].endswith("/Planned")
+
+
+async def test_a_tenant_sees_what_its_own_tools_cost_and_how_often_they_were_called(client: httpx2.AsyncClient) -> None:
+    used = ToolsUsed.model_validate((await client.get("/context/tools")).json())
+    assert used.requests == 2
+    assert [(tool.name, tool.offered, tool.called) for tool in used.tools] == [("read_log", 1, 1)]
+    theirs = ToolsUsed.model_validate((await client.get("/context/tools", headers=THEIRS)).json())
+    assert [(tool.name, tool.called, tool.never_called) for tool in theirs.tools] == [("read_log", 0, True)]

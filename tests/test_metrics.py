@@ -3,7 +3,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
-from support.plans import hopeless, long, plan, record, small
+from support.plans import TOOL, hopeless, long, plan, record, request, small
 
 from policies.draft import Draft
 from policies.plan import Edit, Leaf, Level
@@ -118,3 +118,26 @@ def test_labels_are_bounded() -> None:
     names = {sample.labels["name"] for sample in counts.family().samples}
     assert len(names) == MOST_CHILDREN + 1
     assert "other" in names
+
+
+def test_tools_are_counted_by_name_where_the_configuration_allows_it() -> None:
+    named, unnamed, silent = Metrics(("read_*",)), Metrics(("write_*",)), Metrics()
+    made = record(plan(long(2)))
+    tokens = made.report.sent["tools"]
+    for metrics in (named, unnamed, silent):
+        metrics.planned(made)
+    assert value(named, "tool_tokens_total", tool="read_log") == tokens
+    assert value(named, "tool_calls_total", tool="read_log") == 1
+    assert value(unnamed, "tool_tokens_total", tool="other") == tokens
+    assert value(unnamed, "tool_calls_total", tool="read_log") is None
+    assert value(silent, "tool_tokens_total", tool="other") is None
+
+
+def test_what_was_not_forwarded_and_what_cannot_be_printed_is_not_told() -> None:
+    metrics = Metrics(("*",))
+    metrics.planned(record(plan(hopeless(tools=[TOOL]))))
+    assert value(metrics, "tool_tokens_total", tool="read_log") is None
+    odd = {"type": "function", "function": {"name": "a\ud800b", "parameters": {}}}
+    made = plan(request([{"role": "user", "content": "Hi"}], tools=[odd]))
+    metrics.planned(record(made))
+    assert value(metrics, "tool_tokens_total", tool="other") == made.received[-1].tokens

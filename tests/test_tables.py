@@ -3,7 +3,7 @@ import os
 import pty
 
 import pytest
-from support.plans import hopeless, long, plan, small
+from support.plans import TOOL, hopeless, long, plan, request, small
 
 from policies.report import Report
 from proxy.tables import Cell, Paint, buckets_table, clean, clip, spans_table, table, width
@@ -99,3 +99,11 @@ def test_a_terminal_that_does_not_tell_its_size_gets_long_lines() -> None:
             raise OSError("no terminal behind it")
 
     assert Paint.of(Odd()).columns == 0
+
+
+def test_tools_stand_last_the_most_expensive_first() -> None:
+    dear = {"type": "function", "function": {"name": "dear", "description": "Does much. " * 9}}
+    shown = spans_table(
+        Report.of(plan(request([{"role": "user", "content": "Hi"}], tools=[TOOL, dear]))), planned=False
+    ).splitlines()
+    assert [line.split()[0] for line in shown[1:]] == ["m0", "t1", "t0"]
