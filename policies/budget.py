@@ -66,7 +66,7 @@ class Pressure(msgspec.Struct, frozen=True):
         return min(self.limit, max(self.fixed + int(share * max(0, self.room)), int(share * self.limit)))
 
 
-def fixed_tokens(spans: Sequence[Span], overhead: int, limit: int) -> int:
+def fixed_tokens(spans: Sequence[Span], overhead: int, tools_cap: int) -> int:
     """Tokens that no step may take: L0, pinned messages, overhead, tools up to their cap, newest results' floor."""
     tool, pinned, newest = Bucket.TOOLS, Evict.PINNED, Tier.L1  # looked up once: an enum is slow to ask
     tools, fixed = 0, overhead
@@ -77,4 +77,4 @@ def fixed_tokens(spans: Sequence[Span], overhead: int, limit: int) -> int:
             fixed += span.tokens
         elif span.tier is newest:
             fixed += min(span.tokens, RESULT_FLOOR)
-    return fixed + min(tools, int(limit * TOOLS_CAP_SHARE))
+    return fixed + min(tools, tools_cap)

@@ -1,15 +1,16 @@
 """The draft: a prompt while it is being edited. Steps read it; only the pipeline changes it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from policies.budget import TOOLS_CAP_SHARE
 from policies.counting import Bill, Counter
 from policies.facts import Facts
 from policies.messages import Message
 from policies.plan import Level
 from policies.request import Item, Prompt
-from policies.spans import Span
+from policies.spans import Bucket, Span
 
 
 class DraftState(msgspec.Struct, frozen=True):
@@ -24,7 +25,8 @@ class DraftState(msgspec.Struct, frozen=True):
 class Draft:
     """Live spans in prompt order, and the running total. All figures are tokens of the target model.
 
-    For steps: `messages`, `tools`, `level`, `total`, `target`, `limit`, `excess`, `message`, `facts`, `measure`.
+    For steps: `messages`, `tools`, `level`, `total`, `target`, `limit`, `excess`, `caps`, `message`, `facts`,
+    `measure`.
     `target` is the total that the level asks for; a step stops when `excess` is no longer positive.
     """
 
@@ -33,6 +35,8 @@ class Draft:
         self.counter = counter
         self.level = Level.NONE
         self.limit = self.target = bill.total
+        self.window: int | None = None
+        self.caps: Mapping[Bucket, int] = {}  # tokens, as the policy says for this window
         self.reserved = 0  # tokens of injections that are placed last
         self.overhead = bill.overhead
         self.exact = bill.exact
@@ -75,6 +79,11 @@ class Draft:
     def excess(self) -> int:
         """Tokens over the level's target; zero or less: enough was done."""
         return self.total - self.target
+
+    @property
+    def tools_cap(self) -> int:
+        """Tokens that tools may cost under pressure."""
+        return self.caps.get(Bucket.TOOLS, int(TOOLS_CAP_SHARE * self.limit))
 
     def measure(self, text: str) -> int:
         """Tokens of a bare text; the same text is counted once."""

@@ -9,6 +9,7 @@ from policies.needs import Answer, Reply
 from policies.plan import Action, Decision, Drop, Edit, Elide, Inject, Leaf, Pass, Refusal, Rewrite
 from policies.request import Item
 from policies.spans import Bucket, Evict, Span, Tier
+from policies.tools import Tool
 
 Snapshot = tuple[DraftState, list[Decision], list["Entry"]]
 WHOLE = "whole rounds, and nothing that is pinned"
@@ -31,6 +32,11 @@ class Entry(msgspec.Struct, frozen=True):
     at: int  # place of its decision in the log
     before: tuple[Span, ...]
     after: Span | None
+
+    @property
+    def capped(self) -> bool:
+        """A cap asked for it, which binds however much room there is."""
+        return self.before[0].bucket in (Bucket.MEMORY, Bucket.SUMMARY)
 
     @property
     def freed(self) -> int:
@@ -121,7 +127,7 @@ class Editor:
         while self.draft.total < enough:
             room = ceiling - self.draft.total
             loose = self._entries[self._firm_entries :]
-            fitting = [entry for entry in loose if 0 < entry.freed <= room and self._stands(entry)]
+            fitting = [one for one in loose if 0 < one.freed <= room and not one.capped and self._stands(one)]
             if not fitting:
                 return
             entry = max(fitting, key=lambda one: one.freed)
@@ -148,6 +154,10 @@ class Editor:
             self._log(step, action, "refused", _Told((edit.span,), tokens, tokens, why))
             return
         item = Item.of(edit.raw)
+        if _misshapen(self.draft, span, item):
+            why = "it is not the same message or tool, said shorter"
+            self._log(step, action, "refused", _Told((span.id,), span.tokens, span.tokens, why))
+            return
         base = self.draft.received(span).item if grow else span.item
         before, after = self.draft.cost(span, base), self.draft.cost(span, item)
         if after >= before:
@@ -192,6 +202,16 @@ def _licensed(span: Span | None, action: Action, leaf: Leaf) -> bool:
     if span.bucket is Bucket.SYSTEM:
         return leaf is Leaf.INSTRUCTIONS
     return span.tier is Tier.L1 and span.is_user and leaf is Leaf.CHUNK
+
+
+def _misshapen(draft: Draft, span: Span, item: Item) -> bool:
+    """Whether role, calls, what is answered or the tool's name differ: the grammar would break, an answer be lost."""
+    if span.kind == "tool":
+        return Tool.of(item.raw).name != Tool.of(span.item.raw).name
+    was, now = draft.facts(span), draft.counter.facts(item)
+    if (was.role, was.call_id) != (now.role, now.call_id):
+        return True
+    return (was.call_ids, was.call_names) != (now.call_ids, now.call_names)
 
 
 def _forbidden(span: Span | None, action: Action) -> str:

@@ -3,6 +3,8 @@
 A generator: what the core cannot know by itself it yields as a need, and a driver in the shell answers.
 """
 
+from itertools import islice
+
 import msgspec
 
 from policies.budget import Budget
@@ -18,10 +20,12 @@ from policies.policy import Policy
 from policies.pressing import press
 from policies.refusal import refuse
 from policies.request import ChatRequest, Prompt
+from policies.sorting import sort
 from policies.spans import Span
 from policies.split import split
-from policies.step import acts_always
+from policies.step import Step, acts_always
 
+MOST_INJECTED = 16  # texts that one step may put in
 ROUNDS = 3  # plans made at most when a server counts more than was estimated
 
 
@@ -68,6 +72,8 @@ def plan_once(
     prompt = request.prompt
     bill = bill or counter.bill(prompt)
     received = split(prompt, [counter.facts(item) for item in prompt.messages], bill)
+    if policy.buckets or request.notes:
+        received = sort(received, policy.buckets, request.notes)
     if _at_ease(policy, bill, budget):
         return _as_received(request, policy, counter, (received, bill, budget))
     draft = Draft(prompt, counter, received, bill)
@@ -78,7 +84,8 @@ def plan_once(
     if budget.limit is None:
         draft.level = Level.UNKNOWN
     else:
-        draft.limit = budget.limit
+        draft.limit, draft.window = budget.limit, budget.window
+        draft.caps = policy.caps_in(budget.window or budget.limit)
         failed = yield from press(draft, editor, policy)
     draft.reserved = 0  # what is placed now is counted as it is; what is not needs no room
     if editor.changed or injections:
@@ -89,7 +96,7 @@ def plan_once(
 def _at_ease(policy: Policy, bill: Bill, budget: Budget) -> bool:
     """No step has anything to say: none acts before its level, and the prompt's share of its limit, which no pressure
     exceeds, is below the first."""
-    if budget.limit is None or bill.total >= policy.levels[ORDER[0]].enter * budget.limit:
+    if budget.limit is None or bill.total >= policy.levels[ORDER[0]].lowest * budget.limit:
         return False
     return not any(step.level is Level.NONE or acts_always(step) for step in policy.steps)
 
@@ -115,7 +122,17 @@ def _as_received(
 
 def _injections(draft: Draft, policy: Policy) -> list[Inject]:
     steps = [step for step in policy.steps if step.level is Level.NONE]
-    return [edit for step in steps for edit in step.edits(draft) if isinstance(edit, Inject)]
+    return [edit for step in steps for edit in _injected_by(step, draft)]
+
+
+def _injected_by(step: Step, draft: Draft) -> list[Inject]:
+    """What the step asks to put in; nothing of a step that breaks."""
+    try:
+        edits = [edit for edit in islice(step.edits(draft), MOST_INJECTED) if isinstance(edit, Inject)]
+        reserve(draft, edits)
+    except Exception:  # whatever a step of another package may raise: it is skipped (DESIGN 1.7)
+        return []
+    return edits
 
 
 def _place(draft: Draft, editor: Editor, injections: list[Inject]) -> Asking[None]:

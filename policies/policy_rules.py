@@ -16,7 +16,7 @@ Pair = tuple[float, float]
 SMALL_ROOM, LARGE_ROOM = 12_000, 36_000  # tokens; between them a pair of pressures changes in a straight line
 CAPS_WINDOW = 8_000  # tokens: the window for which caps are given
 SHARES = {Tier.L0: 0.08, Tier.L1: 0.15, Tier.L2: 0.35, Tier.L3: 0.42}
-CAPS = {Bucket.SYSTEM: 300, Bucket.MEMORY: 800, Bucket.SUMMARY: 2_400, Bucket.TOOLS: 1_000, Bucket.CURRENT_TURN: 2_000}
+CAPS = {Bucket.SYSTEM: 300, Bucket.MEMORY: 800, Bucket.SUMMARY: 2_400, Bucket.CURRENT_TURN: 2_000}
 BOUNDS = {  # enter, free to, where a policy says nothing (DESIGN 5, Levels)
     "room": ((0.9, 0.65), (0.95, 0.65), (0.97, 0.65), (1.0, 0.75)),
     "window": ((0.5, 0.3), (0.7, 0.5), (0.85, 0.65), (0.92, 0.72)),
@@ -34,6 +34,11 @@ class LevelRule:
     enter: float
     free_to: float
     large: tuple[float, float] | None = None
+
+    @property
+    def lowest(self) -> float:
+        """The pressure below which the level is entered with no room whatever."""
+        return self.enter if self.large is None else min(self.enter, self.large[0])
 
     def at(self, room: int) -> "LevelRule":
         """The rule for so much room, in tokens; a rule without a pair is the same for every room."""
@@ -143,10 +148,12 @@ def shares_of(given: Mapping[str, Any], place: str) -> dict[Tier, float]:
 
 
 def caps_of(given: Mapping[str, Any], place: str) -> dict[Bucket, int]:
-    """Tokens in a window of `CAPS_WINDOW`."""
+    """Tokens in a window of `CAPS_WINDOW`. Without a cap of its own for tools theirs is an eighth of the limit."""
     where = f"{place}: [caps]"
-    known(given, [bucket.value for bucket in CAPS], where)
-    return {bucket: whole(given, bucket.value, where) or usual for bucket, usual in CAPS.items()}
+    known(given, [*(bucket.value for bucket in CAPS), Bucket.TOOLS.value], where)
+    caps = {bucket: whole(given, bucket.value, where) or usual for bucket, usual in CAPS.items()}
+    tools = whole(given, Bucket.TOOLS, where)
+    return caps if tools is None else caps | {Bucket.TOOLS: tools}
 
 
 def margin_of(given: Mapping[str, Any], where: str) -> Margin | None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from policies.plan import Leaf, Level
 from policies.policy_values import PolicyError, built, known, meant, tables, typed
@@ -12,6 +12,7 @@ from policies.steps import STEPS
 Read = Callable[[str], str]
 Find = Callable[[str], object]
 HIDDEN = ("name", "leaf")  # fields of a step that are no configuration
+OURS = (Leaf.INSTRUCTIONS, Leaf.CHUNK)  # leaves with a licence over pinned text
 REMINDER = ("text", "file", "places", "max_tokens")
 
 
@@ -54,13 +55,13 @@ def _foreign(use: str, where: str, find: Find | None) -> type[Step]:
         ) from None
     if found is None:
         raise PolicyError(f"{where}: unknown step '{use}'{meant(use, STEPS)}")
-    if (
-        not isinstance(found, type)
-        or not dataclasses.is_dataclass(found)
-        or not callable(getattr(found, "edits", None))
-    ):
+    if not _is_step(found):
         raise PolicyError(f"{where}: step '{use}' is no dataclass with a method 'edits'; see CONTRIBUTING.md")
     return found
+
+
+def _is_step(found: object) -> TypeGuard[type[Step]]:
+    return isinstance(found, type) and dataclasses.is_dataclass(found) and callable(getattr(found, "edits", None))
 
 
 def _made(kind: type[Step], given: Mapping[str, Any], where: str) -> Step:
@@ -69,4 +70,6 @@ def _made(kind: type[Step], given: Mapping[str, Any], where: str) -> Step:
     wrong = [name for name, wanted in shape if not isinstance(getattr(step, name, None), wanted)]
     if wrong:
         raise PolicyError(f"{where}: its '{wrong[0]}' is not what a step has; see CONTRIBUTING.md")
+    if step.leaf in OURS and kind not in STEPS.values():
+        raise PolicyError(f"{where}: leaf '{step.leaf.value}' may act on what is pinned, and is not for other packages")
     return step

@@ -17,6 +17,7 @@ from policies.step import Step, acts_always
 ENOUGH = 0.63  # of the limit: a prompt that had to be cut is not cut further than this where its spans allow it
 LEAST_REGROWTH = 32  # tokens
 GIVEN_BACK = 6  # rounds of taking edits back, at most
+MOST_PROPOSALS, PROPOSALS_A_SPAN = 1_000, 20  # of a step at a level: ours make a tenth of these
 
 
 def press(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
@@ -29,7 +30,9 @@ def press(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
             mend(draft, editor)
         if level is Level.HISTORY:
             draft.reserved += note_tokens(draft.limit)
-        draft.level, draft.target = level, _pressure(draft).target(policy.levels[level].free_to)
+        pressure = _pressure(draft, policy)
+        free_to = policy.levels[level].at(pressure.room).free_to
+        draft.level, draft.target = level, min(draft.limit, pressure.target(free_to))
         for step in policy.steps:
             if step.level is not Level.NONE and not acts_always(step) and ORDER.index(step.level) <= ORDER.index(level):
                 failed += yield from run_step(draft, editor, step)
@@ -56,9 +59,12 @@ def run_step(draft: Draft, editor: Editor, step: Step) -> Asking[list[str]]:
     before = editor.snapshot()
     editor.leaf = step.leaf
     reply: Reply | None = None
+    left = MOST_PROPOSALS + PROPOSALS_A_SPAN * len(draft.spans)
     try:
         proposals = step.edits(draft)
         while (proposal := _next(proposals, reply)) is not None:
+            if (left := left - 1) < 0:
+                raise RuntimeError("it proposes without end")
             if isinstance(proposal, Ask):
                 reply = editor.charged((yield proposal))
             else:
@@ -79,20 +85,24 @@ def _next(proposals: Iterator[Edit | Ask], reply: Reply | None) -> Edit | Ask | 
 
 
 def _entered(draft: Draft, policy: Policy, level: Level) -> bool:
-    if level is Level.EMERGENCY:
+    if level is Level.EMERGENCY and policy.against == "room":
         return draft.total > draft.limit
-    return draft.total > draft.limit or _pressure(draft).value >= policy.levels[level].enter
+    pressure = _pressure(draft, policy)
+    return draft.total > draft.limit or pressure.value >= policy.levels[level].at(pressure.room).enter
 
 
-def _pressure(draft: Draft) -> Pressure:
-    return Pressure(draft.total, fixed_tokens(draft.spans, draft.overhead, draft.limit) + draft.reserved, draft.limit)
+def _pressure(draft: Draft, policy: Policy) -> Pressure:
+    if policy.against == "window" and draft.window is not None:
+        return Pressure(draft.total, 0, draft.window)
+    fixed = fixed_tokens(draft.spans, draft.overhead, draft.tools_cap)
+    return Pressure(draft.total, fixed + draft.reserved, draft.limit)
 
 
 def _give_back(draft: Draft, editor: Editor) -> None:
     """Count again after each round of edits taken back: together they may cost more, or less, than each was said to."""
     editor.leaf = Leaf.RESULTS
     ceiling = draft.limit
-    enough = int(ENOUGH * draft.limit) + draft.reserved
+    enough = min(int(ENOUGH * draft.limit), draft.target) + draft.reserved  # a policy may ask for less
     for _ in range(GIVEN_BACK):
         before = editor.snapshot()
         total = draft.total

@@ -5,10 +5,11 @@
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from policies.annotations import Annotation
 from policies.jsonraw import NotJSON, RawObject, array, elements, loads
 
 JUDGED = ("model", "messages", "tools", "stream")  # repeated, they could be judged in one form and served in another
@@ -46,13 +47,18 @@ class Prompt(msgspec.Struct, frozen=True):
 
 
 class ChatRequest(msgspec.Struct, frozen=True):
-    """A chat completion request. `body` is the received bytes; nothing here is a copy that could differ from them."""
+    """A chat completion request. `body` is the received bytes; nothing here is a copy that could differ from them.
+
+    `notes` are the client's annotations by id of the span; where they were taken out (`policies.annotated`), `body` is
+    the received bytes without them, and all else that can be asked here is so too.
+    """
 
     body: bytes
     object: RawObject
     model: str
     stream: bool
     prompt: Prompt
+    notes: Mapping[str, Annotation] = {}
 
     @classmethod
     def parse(cls, body: bytes) -> "ChatRequest":

@@ -47,6 +47,17 @@ def stub(name: str, text: str, tokens: int, *, measure: Measure, cap: int = DEFA
     return f"[… {'; '.join([said, *facts])}]"
 
 
+def left_out(what: str, text: str, tokens: int, *, measure: Measure, cap: int = DEFAULT_CAP) -> str:
+    """What stands for `text`, of so many tokens, that is no result: how it began, and in at most `cap` tokens what it
+    named. `what` says what it is."""
+    began = _first_line(text)
+    named = digest(text, cap, measure=measure, without=began)
+    facts = [f"{what} of {tokens:,} tokens, {GONE}"]
+    facts += [f"it began: {began}"] if began else []
+    facts += [f"it named: {named}"] if named else []
+    return f"[… {'; '.join(facts)}]"
+
+
 def pointer(name: str, text: str, tokens: int, where: str, only: str = "") -> str:
     """What replaces `text` when a later result stands for it: says `where`; `only` names what is not found there."""
     said = f"{name or 'the call'} succeeded; its {tokens:,} tokens are {GONE} here: {where}"

@@ -67,5 +67,5 @@ def test_fixed_is_what_no_step_may_take() -> None:
     by_id = {span.id: span.tokens for span in made.spans}
     pinned = by_id["m0"] + by_id["m2"] + by_id["m3"]
     assert by_id["m4"] > RESULT_FLOOR
-    assert fixed_tokens(made.spans, made.overhead, 100_000) == made.overhead + pinned + RESULT_FLOOR + by_id["t0"]
-    assert fixed_tokens(made.spans, made.overhead, 80) == made.overhead + pinned + RESULT_FLOOR + 10
+    assert fixed_tokens(made.spans, made.overhead, 12_500) == made.overhead + pinned + RESULT_FLOOR + by_id["t0"]
+    assert fixed_tokens(made.spans, made.overhead, 10) == made.overhead + pinned + RESULT_FLOOR + 10

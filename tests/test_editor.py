@@ -177,3 +177,16 @@ def test_an_editor_goes_back_with_its_draft() -> None:
     assert editor.decisions == []
     assert made.as_prompt() is made.prompt
     assert not editor.changed
+
+
+def test_a_rewrite_that_is_another_message_or_tool_is_refused() -> None:
+    wrong = [
+        Rewrite("m3", b'{"role":"user","content":"x"}', "lies"),
+        Rewrite("m3", b'{"role":"tool","tool_call_id":"b","content":"x"}', "lies"),
+        Rewrite("m2", b'{"role":"assistant","content":"x"}', "lies"),
+        Rewrite("t0", b'{"type":"function","function":{"name":"g"}}', "lies"),
+    ]
+    made, _ = opened()
+    told = ("refused", "it is not the same message or tool, said shorter")
+    assert [applied(edit) for edit in wrong] == [told] * 4
+    assert made.as_prompt() is made.prompt

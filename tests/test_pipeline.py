@@ -1,13 +1,18 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+import pytest
 from support.prompts import balanced, budget, chat, counter, lines, planned, prompt, round_of, said, system, tool, user
 
+from policies.annotations import Annotation
 from policies.budget import Budget
+from policies.draft import Draft
 from policies.needs import Answer, Need, ServerCount, solve
 from policies.pipeline import ROUNDS, plan, plan_once
-from policies.plan import Action, Level, Plan, changed
-from policies.policy import Policy
+from policies.plan import Action, Edit, Inject, Leaf, Level, Plan, changed
+from policies.policy import BucketRule, Policy
 from policies.request import ChatRequest
 from policies.spans import Bucket
 from policies.steps.reminder import Reminder
@@ -182,3 +187,34 @@ def test_where_the_window_is_not_known_the_servers_count_is_reported_all_the_sam
 def test_a_prompt_is_planned_the_same_every_time() -> None:
     assert planned(chat(LOOP), 2000) == planned(chat(LOOP), 2000)
     assert prompt(LOOP) == prompt(LOOP)
+
+
+@dataclass(frozen=True)
+class Loud:
+    """Puts in what is no text, or breaks."""
+
+    text: Any = 7
+    level: Level = Level.NONE
+    name: str = "loud"
+    leaf: Leaf = Leaf.NONE
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        yield Inject(self.text, "tail", Bucket.REMINDER, f"at {draft.total} tokens")
+        if self.text is None:
+            raise RuntimeError("broken")
+
+
+@pytest.mark.parametrize("text", [7, None])
+def test_a_step_that_puts_in_nonsense_puts_in_nothing(text: object) -> None:
+    base, request = balanced(), chat(LOOP)
+    made = planned(request, 100_000, Policy("own", (Loud(text), *base.steps), base.levels))
+    assert request.forward(made.prompt) is request.body
+
+
+def test_rules_of_the_policy_and_words_of_the_client_say_which_bucket_pays() -> None:
+    base, request = balanced(), chat([system("Be brief."), system("[MEMORY] tea"), user("Which tea?")])
+    rules = (BucketRule("system", r"^\[MEMORY\]", "memory"),)
+    made = planned(request, 100_000, Policy("own", base.steps, base.levels, buckets=rules))
+    assert [span.bucket for span in made.received] == ["system", "memory", "current_turn"]
+    noted = msgspec.structs.replace(request, notes={"m1": Annotation(bucket="summary")})
+    assert [span.bucket for span in planned(noted, 100_000).received] == ["system", "summary", "current_turn"]

@@ -60,6 +60,7 @@ def test_everything_beside_the_steps_is_read() -> None:
         L3 = 0.4
         [caps]
         memory = 400
+        tools = 1000
         [[buckets]]
         role = "system"
         match = '^\\[MEMORY\\]'

@@ -61,10 +61,15 @@ class Nameless:
         return iter(())
 
 
+@dataclass(frozen=True)
+class Greedy(Shout):
+    leaf: Leaf = Leaf.INSTRUCTIONS
+
+
 def found(name: str) -> object:
     if name == "broken":
         raise ImportError("No module named\n'shouting'")
-    return {"shout": Shout, "nameless": Nameless, "function": len, "class": int}.get(name)
+    return {"shout": Shout, "greedy": Greedy, "nameless": Nameless, "function": len, "class": int}.get(name)
 
 
 def test_a_step_of_another_package_is_configured_like_ours() -> None:
@@ -82,6 +87,10 @@ def test_a_step_of_another_package_is_configured_like_ours() -> None:
         ),
         ("function", "own.toml: steps[0]: step 'function' is no dataclass with a method 'edits'"),
         ("class", "own.toml: steps[0]: step 'class' is no dataclass with a method 'edits'"),
+        (
+            "greedy",
+            "own.toml: steps[0] 'greedy': leaf 'instructions' may act on what is pinned, and is not for other packages",
+        ),
         ("nameless", "own.toml: steps[0] 'nameless': its 'name' is not what a step has"),
     ],
 )

@@ -1,13 +1,15 @@
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import pytest
 from support.prompts import balanced, chat, draft, ids, lines, planned, round_of, system, texts, user
 
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.needs import solve
-from policies.plan import ORDER, Action, Drop, Edit, Leaf, Level
+from policies.plan import ORDER, Action, Drop, Edit, Leaf, Level, Rewrite
 from policies.policy import LevelRule, Policy
+from policies.policy_rules import BOUNDS
 from policies.pressing import press, run_step
 from policies.step import Step
 from policies.steps.elide import ElideResults
@@ -75,6 +77,36 @@ class Grasping:
         yield Drop(("m99",), "mine")
 
 
+@dataclass(frozen=True)
+class Endless:
+    """Never stops proposing."""
+
+    level: Level = Level.TOOL_RESULTS
+    name: str = "endless"
+    leaf: Leaf = Leaf.NONE
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        while True:
+            yield Drop((draft.messages[0].id,), "again")
+
+
+@dataclass(frozen=True)
+class Careless:
+    """Proposes what is no edit, and bytes that are no message."""
+
+    raw: bytes | None = b"no JSON"
+    level: Level = Level.TOOL_RESULTS
+    name: str = "careless"
+    leaf: Leaf = Leaf.NONE
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        yield Drop(tuple(span.id for span in draft.round(0)), "fine so far")
+        if self.raw is None:
+            yield "drop everything"  # type: ignore[misc]  # it lies
+        else:
+            yield Rewrite("m4", self.raw, "broken")
+
+
 def only(*steps: Step) -> Policy:
     rule = LevelRule(0.9, 0.6)
     return Policy("own", steps, dict.fromkeys(ORDER, rule))
@@ -89,6 +121,51 @@ def test_third_party_steps_are_guarded_like_our_own() -> None:
     assert {one.because for one in editor.decisions} == {
         "pinned: never dropped", "already gone", "a round is dropped whole or not at all",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("step", [Endless(), Careless(None)])
+def test_a_step_that_lies_is_skipped_with_all_that_it_did(step: Step) -> None:
+    made = draft(LOOP, limit=100, level=Level.NONE)
+    editor = Editor(made)
+    assert solve(press(made, editor, only(step))) == [step.name] * 4
+    assert made.as_prompt() is made.prompt
+    assert editor.decisions == []
+
+
+@pytest.mark.parametrize("raw", [b"no JSON", b"[]", b'{"role":"user","content":"x"}'])
+def test_bytes_that_are_another_message_or_none_are_refused(raw: bytes) -> None:
+    made = draft(LOOP, limit=100, level=Level.NONE)
+    editor = Editor(made)
+    assert solve(press(made, editor, only(Careless(raw)))) == []
+    assert {one.because for one in editor.decisions if one.outcome == "refused"} >= {
+        "it is not the same message or tool, said shorter"
+    }
+
+
+def test_pressure_may_be_measured_against_the_whole_window() -> None:
+    rules = {level: LevelRule(*rule) for level, rule in zip(ORDER, BOUNDS["window"], strict=True)}
+    policy = Policy("own", (ElideResults(),), rules, against="window")
+
+    def level_at(share: float) -> Level:
+        made = draft(LOOP, level=Level.NONE)
+        made.window = int(made.total / share)
+        made.limit = int(0.86 * made.window)
+        solve(press(made, Editor(made), policy))
+        return made.level
+
+    assert [level_at(share) for share in (0.45, 0.55)] == [Level.NONE, Level.TOOL_RESULTS]
+    made = draft(LOOP, level=Level.NONE)
+    made.window = made.limit = int(made.total / 0.95)
+    solve(press(made, Editor(made), replace(policy, steps=())))
+    assert made.level is Level.EMERGENCY
+
+
+def test_a_policy_that_frees_much_is_not_given_it_back() -> None:
+    made = draft(LOOP, level=Level.NONE)
+    made.window = made.limit = int(made.total / 0.55)
+    rules = {level: LevelRule(*rule) for level, rule in zip(ORDER, BOUNDS["window"], strict=True)}
+    solve(press(made, Editor(made), Policy("own", (ElideResults(),), rules, against="window")))
+    assert made.total <= 0.31 * made.limit
 
 
 def test_a_step_is_asked_from_its_level_on() -> None:

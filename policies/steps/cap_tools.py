@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from policies.budget import TOOLS_CAP_SHARE
 from policies.draft import Draft
 from policies.plan import Drop, Edit, Leaf, Level, Rewrite
 from policies.spans import Evict
@@ -14,16 +13,17 @@ from policies.tools_ranking import ranked
 
 @dataclass(frozen=True)
 class CapTools:
-    """`cap_share` of the limit is what tools may cost under pressure. Kept longest: forced by `tool_choice` (always),
-    called in the kept history, named in the newest user text, then how well they answer it, then the client's order."""
+    """What tools may cost under pressure: `cap_share` of the limit, else the policy's cap, else an eighth of the limit.
+    Kept longest: forced by `tool_choice` (always), called in the kept history, named in the newest user text, then how
+    well they answer it, then the client's order."""
 
-    cap_share: float = TOOLS_CAP_SHARE
+    cap_share: float | None = None
     level: Level = Level.TOOL_RESULTS
     name: str = "cap-tools"
     leaf: Leaf = Leaf.NONE
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
-        cap = int(self.cap_share * draft.limit)
+        cap = draft.tools_cap if self.cap_share is None else int(self.cap_share * draft.limit)
         for span in sorted(draft.tools, key=lambda tool: -tool.tokens):
             if draft.excess <= 0 or _cost(draft) <= cap:
                 break

@@ -11,7 +11,8 @@ from policies.steps.window import less_of_users, rounds_before
 
 @dataclass(frozen=True)
 class Emergency:
-    """Drops what is left of older rounds, then user messages, oldest first; the first one, the task, goes last."""
+    """Drops what is left of older rounds, then memory and summaries, the least priority first, then user messages,
+    oldest first; the first one, the task, goes last."""
 
     level: Level = Level.EMERGENCY
     name: str = "emergency"
@@ -25,5 +26,8 @@ class Emergency:
         for span in draft.messages:
             if draft.total > draft.limit and span.tier is Tier.L3 and span.round < 0 and not span.is_user:
                 yield Drop((span.id,), "belongs to no round that is kept")
+        for span in sorted(draft.messages, key=lambda one: one.priority):
+            if draft.total > draft.limit and span.tier is Tier.L2:
+                yield Drop((span.id,), f"{span.bucket.value} that does not fit")
         for task in (False, True):
             yield from less_of_users(draft, lambda _users: draft.total - draft.limit, task=task)

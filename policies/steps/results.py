@@ -5,15 +5,16 @@ from collections.abc import Iterator
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.request import Item
-from policies.spans import Span, Tier
+from policies.spans import Evict, Span, Tier
 from policies.step import When
 
 GENTLE_TOKENS = 256  # the size under which `fit` presses no result of the newest round before an emergency
 
 
 def results(draft: Draft, *, over: int = 0) -> Iterator[Span]:
-    """Live tool results above `over` tokens, oldest first."""
-    return (span for span in draft.messages if span.is_result and span.tokens > over)
+    """Live tool results above `over` tokens that are not pinned, oldest first."""
+    pinned = Evict.PINNED  # looked up once: an enum is slow to ask
+    return (span for span in draft.messages if span.is_result and span.tokens > over and span.evict is not pinned)
 
 
 def untouched(draft: Draft) -> Iterator[Span]:
@@ -44,10 +45,11 @@ def saying(draft: Draft, span: Span, text: str) -> bytes | None:
 
 
 def older(draft: Draft, keep_rounds: int) -> list[Span]:
-    """Results that stand before the newest `keep_rounds` rounds, oldest first."""
+    """Results that stand before the newest `keep_rounds` rounds, the least priority first, then oldest first."""
     rounds = sorted({span.round for span in draft.messages if span.is_result and span.round >= 0})
     kept = set(rounds[len(rounds) - keep_rounds :]) if keep_rounds else set()
-    return [span for span in results(draft) if span.tier is Tier.L3 and span.round not in kept]
+    found = [span for span in results(draft) if span.tier is Tier.L3 and span.round not in kept]
+    return sorted(found, key=lambda span: span.priority)
 
 
 def squeezable(draft: Draft) -> int:

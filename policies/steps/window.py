@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from policies.budget import TOOLS_CAP_SHARE
 from policies.clipping import clip
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Drop, Edit, Leaf, Level, Rewrite
-from policies.spans import Span, Tier
+from policies.spans import Evict, Span, Tier
 from policies.steps.results import squeezable
 
 Need = Callable[[list[Span]], int]  # of the older user messages that are left → tokens that should still go
@@ -64,12 +63,12 @@ def less_of_users(draft: Draft, need: Need, *, task: bool = False) -> Iterator[E
 
 
 def _older_users(draft: Draft) -> list[Span]:
-    return [span for span in draft.messages if span.is_user and span.tier is Tier.L3]
+    return [span for span in draft.messages if span.is_user and span.tier is Tier.L3 and span.evict is not Evict.PINNED]
 
 
 def elastic(draft: Draft) -> int:
     """What `fit` can still take, and the tools above their cap: before that, user messages need not go."""
-    tools = sum(span.tokens for span in draft.tools) - int(TOOLS_CAP_SHARE * draft.limit)
+    tools = sum(span.tokens for span in draft.tools) - draft.tools_cap
     return max(0, tools) + squeezable(draft)
 
 
