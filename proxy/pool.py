@@ -1,8 +1,8 @@
-"""The transport over real sockets: aiohttp's connector and response parser.
+"""The transport over real sockets: aiohttp's connector, and lines of our own on it.
 
 aiohttp's session is left out: it follows redirects, keeps cookies and repeats GET and PUT by itself, even after part of
-a response (FACTS 3). Its connector finds, opens and pools connections, its protocol parses responses; the request is
-written here, as the bytes that came in.
+a response (FACTS 3). Its connector finds, opens and pools connections; the request is written here, as the bytes that
+came in, and `line` reads the response.
 """
 
 import asyncio
@@ -11,94 +11,52 @@ from collections.abc import AsyncIterator, Sequence
 from typing import cast
 
 import msgspec
-from aiohttp import ClientRequest, ClientTimeout, StreamReader, TCPConnector, client_exceptions
-from aiohttp.client_proto import ResponseHandler
+from aiohttp import ClientRequest, ClientTimeout, TCPConnector, client_exceptions
 from aiohttp.connector import Connection
-from aiohttp.helpers import TimerNoop
 from aiohttp.http import HttpProcessingError
 from yarl import URL
 
 from proxy.bodies import ClientGone
 from proxy.errors import BrokenOff, Disconnected, Malformed, TimedOut, Unreachable, UpstreamError
 from proxy.headers import Header
+from proxy.line import Line
 from proxy.upstream import Outgoing, Reply, Timeouts
-
-MAX_LINE = 64 * 1024  # aiohttp's 8,190 bytes refuse what providers really send (FACTS 3)
-MAX_FIELD = 64 * 1024
-MAX_FIELDS = 512
-READ_BUFFER = 128 * 1024  # bytes read ahead of a slow client, before the upstream is paused
-
-
-class Line(ResponseHandler):
-    """A connection that knows whether it was used before, whether this response has begun, and whether it lies idle.
-
-    What an upstream sends unasked must not be taken for the answer to the next request, which may be another client's.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop=loop)
-        self.requests = 0
-        self.heard = False
-        self.idle = False
-
-    def data_received(self, data: bytes) -> None:
-        if data:
-            self.heard = True
-        if self.idle:
-            self.close()
-        else:
-            super().data_received(data)
-
-    async def drain(self) -> None:
-        await self._drain_helper()
 
 
 class AiohttpReply:
     """See `Reply`."""
 
-    __slots__ = ("_connection", "_line", "_payload", "_pump", "headers", "status")
+    __slots__ = ("_connection", "_line", "_pump", "headers", "status")
 
     def __init__(self, connection: Connection, line: Line, pump: "asyncio.Task[None] | None") -> None:
         self._connection = connection
         self._line = line
         self._pump = pump
-        self._payload: StreamReader
         self.status = 0
         self.headers: Sequence[Header] = ()
 
     async def begin(self) -> None:
-        """Wait for the head of the response. Raises what aiohttp's protocol raises."""
-        while self.status < 200:
-            message, self._payload = await self._line.read()
-            if message.code == 101 or message.code > 599:
-                raise HttpProcessingError(code=message.code, message="a status that cannot be handed on")
-            self.status, self.headers = message.code, message.raw_headers
-
-    def idle(self, timeout: float) -> None:
-        """From here on, `timeout` seconds without a byte break the response off."""
-        self._line.read_timeout = timeout
-        if not self._payload.is_eof():
-            self._line.start_timeout()
+        """Wait for the head of the response. Raises what the line raises."""
+        await self._line.head()
+        if self._line.status > 599:
+            raise HttpProcessingError(code=self._line.status, message="a status that cannot be handed on")
+        self.status, self.headers = self._line.status, self._line.headers
 
     @property
     def ended(self) -> bool:
-        return self._payload.at_eof() and self._line.exception() is None
+        return self._line.ended
 
     async def read(self) -> bytes:
         try:
-            chunk = await self._payload.readany()
+            return await self._line.read()
         except (client_exceptions.ClientError, HttpProcessingError, OSError) as error:
             raise BrokenOff(_name(error)) from error
-        # a body that only the end of the connection delimits: a reset looks like an end to the parser
-        if not chunk and isinstance(cause := self._line.exception(), client_exceptions.ClientOSError):
-            raise BrokenOff(_name(cause)) from cause
-        return chunk
 
     def close(self) -> None:
         if self._pump is not None and not self._pump.done():
             self._pump.cancel()
             self._connection.close()
-        elif self.status >= 200 and self._payload.is_eof():
+        elif self._line.complete:
             self._line.idle = True
             self._connection.release()
         else:
@@ -139,10 +97,9 @@ class AiohttpTransport:
         origin = self._origin(outgoing.base)
         connection = await self._connection(origin, connector)
         line = cast(Line, connection.protocol)
-        reused, line.heard, line.idle = line.requests > 0, False, False
-        line.requests += 1
+        reused = line.requests > 0
         wait = outgoing.first_byte_timeout or self._timeouts.first_byte
-        _expect_response(line, outgoing.method, wait)
+        line.expect(outgoing.method, wait)
         reply = AiohttpReply(connection, line, _write(line, outgoing, origin, close=connector.force_close))
         try:
             await reply.begin()
@@ -153,7 +110,7 @@ class AiohttpTransport:
             if isinstance(error, client_exceptions.ClientError | HttpProcessingError | OSError):
                 raise _translated(error, wait) from error
             raise
-        reply.idle(self._timeouts.idle)
+        line.wait_at_most(self._timeouts.idle)
         return reply
 
     def _origin(self, base: str) -> "_Origin":
@@ -192,21 +149,6 @@ class _Stale(Exception):
 _DIED = (client_exceptions.ServerDisconnectedError, client_exceptions.ClientOSError, ConnectionError)
 
 
-def _expect_response(line: Line, method: str, wait: float) -> None:
-    line.set_response_params(
-        timer=TimerNoop(),
-        skip_payload=method == "HEAD",
-        read_until_eof=True,
-        auto_decompress=False,
-        read_timeout=wait,
-        read_bufsize=READ_BUFFER,
-        max_line_size=MAX_LINE,
-        max_field_size=MAX_FIELD,
-        max_headers=MAX_FIELDS,
-    )
-    line.start_timeout()
-
-
 def _write(line: Line, outgoing: Outgoing, origin: _Origin, *, close: bool) -> "asyncio.Task[None] | None":
     """Write the request; a body that is still arriving is pumped by the task that is returned."""
     parts = [outgoing.method.encode(), b" ", origin.path, outgoing.target, origin.host]
@@ -237,7 +179,7 @@ async def _pump(line: Line, body: AsyncIterator[bytes], *, chunked: bool) -> Non
                 return
             line.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
             await line.drain()
-            line.start_timeout()
+            line.wait_again()
     except ClientGone:
         _cut(line)
         return

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import httptools
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from proxy.app import create_app
 from proxy.exchange import DEPARTURE, ASGIApp, Departure
@@ -32,34 +32,32 @@ Started = Callable[[str], None]
 
 
 class Joined:
-    """The transport of one response: its head leaves together with the first piece of its body where that is there
-    already, in one write instead of two, and by itself in the next turn of the loop where it is not."""
+    """Stands in for the transport of a response until its head is on its way: with the first piece of the body where
+    that is there already, in one write instead of two, else by itself in the next turn of the loop."""
 
-    __slots__ = ("_head", "_transport", "is_closing")
+    __slots__ = ("_cycle", "_head", "_transport", "is_closing")
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._head: bytes | None = None  # None before it came, empty once it left
-        self.is_closing = transport.is_closing
+    def __init__(self, cycle: RequestResponseCycle) -> None:
+        self._cycle, self._transport = cycle, cycle.transport
+        self._head = b""
+        self.is_closing = cycle.transport.is_closing
 
     def write(self, data: bytes) -> None:
-        if self._head is None:
+        if not self._head:
             self._head = data
-            asyncio.get_running_loop().call_soon(self.flush)
-        elif self._head:
-            data, self._head = self._head + data, b""
-            self._transport.write(data)
+            asyncio.get_running_loop().call_soon(self._leave)
         else:
-            self._transport.write(data)
-
-    def flush(self) -> None:
-        if self._head:
-            data, self._head = self._head, b""
-            self._transport.write(data)
+            self._leave(data)
 
     def close(self) -> None:
-        self.flush()
+        self._leave()
         self._transport.close()
+
+    def _leave(self, data: bytes = b"") -> None:
+        if self._head:
+            data, self._head = self._head + data, b""
+            self._cycle.transport = self._transport
+            self._transport.write(data)
 
 
 class Protocol(HttpToolsProtocol):
@@ -111,7 +109,7 @@ class Protocol(HttpToolsProtocol):
         if not self.declined:
             cast("dict[str, Any]", self.scope)[DEPARTURE] = self.departure
             super().on_headers_complete()
-            self.cycle.transport = Joined(self.transport)  # type: ignore[assignment]  # all that a response asks of one
+            self.cycle.transport = Joined(self.cycle)  # type: ignore[assignment]  # all that a response asks of one
 
     def on_message_complete(self) -> None:
         if not self.declined:

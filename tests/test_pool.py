@@ -7,11 +7,11 @@ import socket
 
 import pytest
 from aiohttp import TCPConnector
-from aiohttp.client_proto import ResponseHandler
 from support.upstream import OK, STREAM_HEAD, Hang, Script, chunk, response, scripted
 
 from proxy.errors import BrokenOff, Disconnected, Malformed, TimedOut, Unreachable
-from proxy.pool import AiohttpTransport, Line
+from proxy.line import Line
+from proxy.pool import AiohttpTransport
 from proxy.upstream import Outgoing, Timeouts
 
 
@@ -28,11 +28,6 @@ async def test_the_connector_still_makes_its_connections_by_the_name_that_is_rep
     assert isinstance(transport._pool._factory(), Line)
     await connector.close()
     await transport.close()
-
-
-def test_the_protocol_still_has_what_a_line_uses() -> None:
-    for name in ("data_received", "set_response_params", "start_timeout", "read_timeout", "read", "_drain_helper"):
-        assert hasattr(ResponseHandler, name), name
 
 
 async def test_the_request_is_written_as_these_bytes() -> None:
