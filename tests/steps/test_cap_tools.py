@@ -80,3 +80,10 @@ def test_without_a_user_message_tools_are_ranked_all_the_same() -> None:
     made = draft([calls(("x", "read"))], limit=10, level=Level.HISTORY, tools=[tool(name) for name in NAMES])
     found = edits(CapTools(cap_share=0.0), made)
     assert [edit.spans[0] for edit in found if isinstance(edit, Drop)] == ["t3", "t2", "t0", "t1"]
+
+
+def test_of_tools_that_nothing_names_the_one_that_answers_the_question_worst_leaves_first() -> None:
+    tools = [tool("alpha", "Open invoices."), tool("beta", "Weather."), tool("gamma", "Open tickets of a project.")]
+    made = draft([user("which tickets are open?")], limit=10, level=Level.HISTORY, tools=tools)
+    found = edits(CapTools(cap_share=0.0), made)
+    assert [edit.spans[0] for edit in found if isinstance(edit, Drop)] == ["t1", "t0", "t2"]
