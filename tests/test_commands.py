@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from proxy.commands import Fault, check, policy_of, settings_of
+from proxy.commands import Fault, check, policy_of, prompts_of, settings_of
 from proxy.policyfile import presets
+from proxy.serving import OPTIONS, serve
 
 
 def test_faults_of_policies_and_settings_are_one_line() -> None:
@@ -12,6 +13,19 @@ def test_faults_of_policies_and_settings_are_one_line() -> None:
         policy_of("balancd")
     with pytest.raises(Fault, match="EDGEWISE_PORT"):
         settings_of(port=70_000)
+
+
+def test_faults_of_prompt_files_are_one_line_(tmp_path: Path) -> None:
+    (tmp_path / "summary.md").write_text("Be short.\n---\n{{text}}", "utf-8")
+    with pytest.raises(Fault, match=r"summary\.md: the placeholder '\{\{words\}\}' is missing"):
+        prompts_of(settings_of(prompts=str(tmp_path)))
+    assert set(prompts_of(settings_of())) == {"summary", "extract", "select_tools"}
+
+
+def test_the_proxy_does_not_start_on_prompts_that_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEWISE_PROMPTS", "/no/such/directory")
+    with pytest.raises(Fault, match="EDGEWISE_PROMPTS: /no/such/directory is no directory"):
+        serve(Namespace(**dict.fromkeys(OPTIONS)))
 
 
 def test_a_policy_is_described_with_its_own_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@ import json
 import logging
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from support.plans import SECRET, hopeless, long, plan, record, small
 
@@ -33,6 +34,12 @@ def test_an_unknown_window_has_no_limit() -> None:
 
 def test_an_estimate_is_labelled() -> None:
     assert "estimated" in shown(record(plan(small(model="claude-sonnet-4-5"))))["edgewise-budget"]
+
+
+def test_what_the_side_model_cost_is_told_beside_the_rest() -> None:
+    of = record(msgspec.structs.replace(plan(long()), side_tokens=123))
+    assert shown(of)["edgewise-budget"].endswith(", side=123")
+    assert json.loads(log_line(of, Ending(200, None, 0.1, 0.2)))["side"] == 123
 
 
 def test_observing_sends_what_was_received_and_shows_what_was_planned() -> None:

@@ -1,3 +1,4 @@
+import msgspec
 from support.prompts import balanced, chat, lines, planned, round_of, said, system, tool, user
 
 from policies.budget import Budget
@@ -94,3 +95,10 @@ def test_a_window_that_is_not_known_has_no_limit() -> None:
     plan = small()
     made = Plan(Budget(None), Level.UNKNOWN, plan.received, plan.sent, 3, 3, (), plan.prompt, "own", True, "own")
     assert (Report.of(made).limit, Report.of(made).window) == (None, None)
+
+
+def test_what_the_side_model_cost_is_taken_off_what_was_saved() -> None:
+    plan = planned(chat(LONG), 1500)
+    free, paid = Report.of(plan), Report.of(msgspec.structs.replace(plan, side_tokens=300))
+    assert free.saved == plan.received_total - plan.sent_total > 300
+    assert (paid.side_tokens, paid.saved) == (300, free.saved - 300)

@@ -6,6 +6,7 @@ import pytest
 from proxy.access import Access
 from proxy.routing import Upstream
 from proxy.settings import Settings, SettingsError, strangers
+from proxy.sidemodel import Lane
 from proxy.upstream import Timeouts
 
 
@@ -44,6 +45,16 @@ def test_settings_come_from_the_environment_and_overrides_go_before_it(monkeypat
     assert settings.routes.default == Upstream("127.0.0.1:1", "http://127.0.0.1:1/v1", "k")
 
 
+def test_without_a_side_model_there_is_no_lane() -> None:
+    assert Settings.load().lane is None
+
+
+def test_a_side_model_has_a_lane_of_its_own() -> None:
+    settings = Settings.load(side_model="tiny", side_model_url="http://a.test/v1/", side_model_api_key="k")
+    assert settings.lane == Lane("http://a.test/v1", "tiny", "k", timeout=10, total=30, concurrency=4, window=8_000)
+    assert not settings.injects
+
+
 def test_upstreams_by_model_may_carry_their_own_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(
         "EDGEWISE_UPSTREAMS", '{"gpt-*": "https://a.test/v1", "qwen*": {"url": "http://b.test/v1", "api_key": "q"}}'
@@ -72,6 +83,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"tenant_from": "header: "}, "EDGEWISE_TENANT_FROM: "),
     ({"api_key": "two words"}, "EDGEWISE_API_KEY: holds a key that is empty or not printable ASCII; copy"),
     ({"inbound_keys": ("ok", "sch\u00f6n")}, "EDGEWISE_INBOUND_KEYS: holds a key"),
+    ({"side_model": "tiny"}, "EDGEWISE_SIDE_MODEL_URL: is empty; give the base URL at which the side model answers"),
+    ({"side_model_url": "http://a/v1"}, "EDGEWISE_SIDE_MODEL: is empty while a URL is set for it; name the model"),
+    ({"side_model": "tiny", "side_model_url": "a"}, "EDGEWISE_SIDE_MODEL_URL: 'a' is no plain http:// or https:// URL"),
+    ({"side_model_api_key": "two words"}, "EDGEWISE_SIDE_MODEL_API_KEY: holds a key that is empty or not printable"),
+    ({"side_model_window": 100}, "EDGEWISE_SIDE_MODEL_WINDOW: Input should be greater than or equal to 1000"),
     ({"idle_timeout": 0}, "EDGEWISE_IDLE_TIMEOUT: Input should be greater than 0"),
 ]
 
