@@ -12,7 +12,7 @@ from policies.request import BadRequest, ChatRequest, Item
 REMEMBERED = 65_536  # messages and tools, in each of two generations
 
 
-class Annotated:
+class NoteReader:
     """Takes annotations out. Which messages and tools have none is remembered by content: to look for them in a long
     conversation again and again would cost as much as to count it."""
 

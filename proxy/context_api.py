@@ -15,6 +15,7 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.types import ExceptionHandler
 
+from policies.annotated import NoteReader
 from policies.jsonraw import dumps
 from policies.plan import Plan
 from policies.request import BadRequest, ChatRequest
@@ -72,7 +73,7 @@ class Context:
         """Raises Refusal."""
         body = await bodies.read(request.receive, request.headers.raw, self.max_body_bytes)
         try:
-            return ChatRequest.parse(body)
+            return NoteReader().bare(ChatRequest.parse(body))
         except BadRequest as error:
             raise refusal_of(error) from None
 

@@ -38,7 +38,7 @@ def tokenizer_file(directory: str) -> Counter:
 
 
 class Engine:
-    """One policy, and a counter for each set of token rules."""
+    """A policy for whatever names no other, and a counter for each set of token rules."""
 
     def __init__(self, settings: Settings, policy: Policy) -> None:
         self.policy = policy
@@ -59,13 +59,15 @@ class Engine:
         """Whether `counter` has nothing to load for the model."""
         return model in self._counters or ranks.is_loaded(encoding_of(model))
 
-    def planning(self, request: ChatRequest, window: Window | None, *, ask_server: bool) -> Planning:
+    def planning(
+        self, request: ChatRequest, window: Window | None, policy: Policy | None = None, *, ask_server: bool
+    ) -> Planning:
         """The plan as a generator of needs (see `policies.pipeline`); nothing is counted before it is asked."""
-        return (yield from self._planning(self.policy, request, window, ask_server=ask_server))
+        return (yield from self._planning(policy or self.policy, request, window, ask_server=ask_server))
 
-    def plan_sync(self, request: ChatRequest, window: int | None) -> Plan:
+    def plan_sync(self, request: ChatRequest, window: int | None, policy: Policy | None = None) -> Plan:
         """The plan by our own count, at once; `window` in tokens, None: what is known of the request's model."""
-        return solve(self.planning(request, self._window(request, window), ask_server=False))
+        return solve(self.planning(request, self._window(request, window), policy, ask_server=False))
 
     def count(self, request: ChatRequest, window: int | None) -> Plan:
         """What the request costs as it is, and the budget it has; nothing is edited, whatever its size."""
@@ -76,10 +78,12 @@ class Engine:
         budget = self._budget(self.policy, request, self._window(request, window), margin)
         return msgspec.structs.replace(made, budget=budget)
 
-    def last_resort(self, request: ChatRequest, window: Window | None) -> Plan:
-        """The plan of the last steps alone, for when planning broke (DESIGN 1.7)."""
-        policy = replace(self.policy, steps=LAST_STEPS)
-        return solve(self._planning(policy, request, window, ask_server=False))
+    def last_resort(self, request: ChatRequest, window: Window | None, policy: Policy | None = None) -> Plan:
+        """The plan of those of the last steps that the policy has, for when planning broke (DESIGN 1.7)."""
+        policy = policy or self.policy
+        known = {step.name for step in policy.steps}
+        last = replace(policy, steps=tuple(step for step in LAST_STEPS if step.name in known), buckets=())
+        return solve(self._planning(last, request, window, ask_server=False))
 
     def _window(self, request: ChatRequest, tokens: int | None) -> Window | None:
         return Window(tokens, "given") if tokens else window_of(request.model, self.overrides, self.table)
@@ -93,4 +97,4 @@ class Engine:
     def _budget(self, policy: Policy, request: ChatRequest, window: Window | None, margin: Margin) -> Budget:
         tokens, beside = (window.tokens, window.beside) if window else (None, 0)
         output = policy.output_reserve or request.number(*ASKED_FOR)
-        return Budget.of(policy.window or tokens, output, margin, beside)
+        return Budget.of(policy.window or tokens, output, policy.margin or margin, beside)

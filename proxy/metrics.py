@@ -100,6 +100,11 @@ class Metrics(Collector):
         self._refusals = Counts("refusals", "Requests that cannot fit.", ("upstream", "policy"))
         self._failed = Counts("failed_steps", "Steps that broke and were skipped.", ("step",))
         self._fallbacks = Counts("fallbacks", "Requests whose planning broke, by what went out.", ("sent",))
+        self._reloads = Counts(
+            "policy_reloads",
+            "Policy, constitution and prompt files that changed: 'loaded', or 'invalid' and the old ones kept.",
+            ("outcome",),
+        )
         self._drift = Values(
             "count_drift_ratio", "Prompt tokens that the upstream billed / counted here.", "upstream", DRIFT
         )
@@ -146,6 +151,9 @@ class Metrics(Collector):
     def fell_back(self, sent: Fallback) -> None:
         """Planning broke; `sent` is what went out instead."""
         self._fallbacks.add(sent)
+
+    def reloaded(self, outcome: Literal["loaded", "invalid"]) -> None:
+        self._reloads.add(outcome)
 
     def collect(self) -> Iterator[Metric]:
         info = GaugeMetricFamily("edgewise_info", "Always 1.", labels=("version",))

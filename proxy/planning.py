@@ -13,30 +13,36 @@ import msgspec
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from policies.counting.windows import Window
+from policies.annotated import NoteReader
 from policies.needs import Answer, Ask, Need
 from policies.pipeline import Planning as Steps
 from policies.plan import Plan
-from policies.request import ChatRequest
+from policies.request import BadRequest, ChatRequest
 from proxy.access import Access
 from proxy.context_api import Context, install
 from proxy.discovery import Discovery, Windows
 from proxy.driver import Driver
 from proxy.engine import Engine
+from proxy.errors import JSON, Refusal, refusal_of
 from proxy.headers import Header
 from proxy.history import History
 from proxy.metrics import Metrics
 from proxy.observe import About, Ending, Record, headers, log_request
 from proxy.planner import Call, Outcome
 from proxy.policyfile import load
+from proxy.policyshelf import Shelf
 from proxy.promptfiles import load as load_prompts
+from proxy.refusals import Answer as Refused
 from proxy.refusals import answer
 from proxy.routing import Upstream
 from proxy.servercount import ServerCount
 from proxy.sessions import session_of
 from proxy.settings import Settings
 from proxy.sidemodel import Questions, SideModel
+from proxy.wanted import Wanted
+from proxy.watched import Looked, Watched
 
+LOOK_SECONDS = 1.0  # between two looks at files of policies and prompts
 INLINE_BYTES = 16_000  # of text that was not seen before: counting more than that goes to the thread (FACTS 1)
 
 Told = Mapping[str, str]  # request headers of the control plane
@@ -72,6 +78,9 @@ class Planning:
     def __init__(self, settings: Settings, engine: Engine, client: httpx2.AsyncClient | None = None) -> None:
         self.engine, self.metrics, self.history = engine, Metrics(settings.tool_metrics), History()
         self._settings, self._access = settings, settings.access
+        self._shelf = Watched(lambda seen: Shelf.load(settings.policy, settings.policies, seen))
+        self._prompts = Watched(lambda seen: load_prompts(settings.prompts, seen))
+        self._notes = NoteReader()
         self._windows = Windows(engine.overrides, engine.table)
         self._client = client or httpx2.AsyncClient(follow_redirects=False, trust_env=False)
         self._side = self._side_model()
@@ -91,8 +100,10 @@ class Planning:
     async def open(self) -> None:
         """Loads the encoding that most models have, in the thread; until then `ready` is False."""
         self._loading = asyncio.get_running_loop().run_in_executor(self._thread, self._load)
+        self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
+        self._watching.cancel()
         for asked in self._asked.values():
             await asked.discovery.aclose()
         await self._client.aclose()
@@ -103,7 +114,13 @@ class Planning:
 
     async def plan(self, request: ChatRequest, call: Call) -> Outcome:
         started = time.perf_counter()
-        made = await self._planned(request, call)
+        try:
+            wanted = Wanted.of(call, request.model, self._shelf.value, self._settings)
+            request = self._notes.bare(request)
+        except (Refusal, BadRequest) as fault:
+            refused = fault if isinstance(fault, Refusal) else refusal_of(fault)
+            return Outcome(b"", (), Refused(refused.status, [JSON, *refused.headers], refused.body))
+        made = await self._planned(request, call, wanted)
         about = About(
             id=call.id,
             at=time.time(),
@@ -111,7 +128,7 @@ class Planning:
             upstream=call.upstream.name,
             model=request.model,
             stream=request.stream,
-            mode=self._settings.mode,
+            mode=wanted.mode,
             session=session_of(request, call, made.received),
         )
         record = Record.of(about, made)
@@ -119,7 +136,7 @@ class Planning:
         self.history.add(record)
         shown = headers(record) if self._settings.report_headers else []
         note = Note(record, call.upstream, started, time.perf_counter())
-        return self._outcome(request, made, shown, note)
+        return _outcome(request, made, shown, (wanted, note))
 
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:
         note = outcome.note
@@ -133,14 +150,6 @@ class Planning:
     def learn(self, outcome: Outcome, error: bytes) -> None:
         if isinstance(outcome.note, Note):
             self._of(outcome.note.upstream).discovery.learn(outcome.note.record.about.model, error)
-
-    def _outcome(self, request: ChatRequest, made: Plan, shown: list[Header], note: Note) -> Outcome:
-        if self._settings.mode == "observe":
-            return Outcome(request.body, shown, note=note)
-        if made.refusal is None:
-            return Outcome(request.forward(made.prompt), shown, note=note)
-        refusal = answer(request, made, self.engine.policy.on_refuse, note.record.about.id, int(note.record.about.at))
-        return Outcome(b"", shown, refusal, note)
 
     async def _sketch(self, request: ChatRequest, window: int | None) -> Plan:
         """For the API: a plan that nothing is forwarded for."""
@@ -156,7 +165,7 @@ class Planning:
         sent = self._access.credentials(speaking, call.headers, call.upstream)
         return {name.decode(): value.decode("latin-1") for name, value in sent}
 
-    async def _planned(self, request: ChatRequest, call: Call) -> Plan:
+    async def _planned(self, request: ChatRequest, call: Call, wanted: Wanted) -> Plan:
         asked, told = self._of(call.upstream), self._told(call)
         window = await self._windows.of(request.model, asked.discovery, told)
         found = await asked.discovery.found(told)
@@ -165,16 +174,16 @@ class Planning:
         new = self.engine.counter(request.model).new_bytes(request.prompt)
         asks = self._side is not None and len(request.body) > INLINE_BYTES  # a question may have to tell all of it
         run = self._in_thread if new > INLINE_BYTES or asks else _inline
-        driver = Driver(asked.counts if found.counting else None, told, self._questions(call))
+        driver = Driver(asked.counts if found.counting else None, told, self._questions(call, wanted))
         try:
-            return driver.billed(await self._driven(request, window, run, driver))
+            steps = self.engine.planning(request, window, wanted.policy, ask_server=driver.counts is not None)
+            return driver.billed(await self._driven(steps, run, driver))
         except Exception as error:  # planning broke: the last steps alone may still make it fit (DESIGN 1.7)
             log.error("%s: planning broke (%s), the last steps are tried", call.id, type(error).__name__)
             self.metrics.fell_back("emergency")
-            return driver.billed(await asyncio.to_thread(self.engine.last_resort, request, window))
+            return driver.billed(await asyncio.to_thread(self.engine.last_resort, request, window, wanted.policy))
 
-    async def _driven(self, request: ChatRequest, window: Window | None, run: Run, driver: Driver) -> Plan:
-        steps = self.engine.planning(request, window, ask_server=driver.counts is not None)
+    async def _driven(self, steps: Steps, run: Run, driver: Driver) -> Plan:
         answered: Answer = None
         while True:
             need = await run(steps, answered)
@@ -188,14 +197,35 @@ class Planning:
         lane = self._settings.lane
         if lane is None:
             return None
-        prompts = load_prompts(self._settings.prompts)
-        return SideModel(lane, prompts, self._client, lambda text: self.engine.counter(lane.model).text(text))
+        return SideModel(
+            lane, self._prompts.value, self._client, lambda text: self.engine.counter(lane.model).text(text)
+        )
 
-    def _questions(self, call: Call) -> Questions | None:
+    def _questions(self, call: Call, wanted: Wanted) -> Questions | None:
         """Where traffic is only observed it is not delayed either: nobody is asked."""
-        if self._side is None or self._settings.mode == "observe":
+        if self._side is None or wanted.mode == "observe":
             return None
         return Questions(self._side, call.tenant)
+
+    async def _watch(self) -> None:
+        """Files of policies and prompts that change are read again, in a thread of its own."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.to_thread(self._look)
+
+    def _look(self) -> None:
+        self._told_of(self._shelf)
+        self.engine.policy = self._shelf.value.main
+        if self._told_of(self._prompts) == "loaded" and self._side is not None:
+            self._side.use(self._prompts.value)
+
+    def _told_of(self, watched: Watched[Any]) -> Looked:
+        looked = watched.look()
+        if looked == "invalid":
+            log.warning("%s; what was read before stays in force", watched.fault)
+        if looked != "same":
+            self.metrics.reloaded(looked)
+        return looked
 
     async def _in_thread(self, steps: Steps, answered: Answer) -> Need | Plan:
         return await asyncio.get_running_loop().run_in_executor(self._thread, _advance, steps, answered)
@@ -210,6 +240,16 @@ class Planning:
     def _load(self) -> None:
         self.engine.counter("")
         self._ready = True
+
+
+def _outcome(request: ChatRequest, made: Plan, shown: list[Header], how: tuple[Wanted, Note]) -> Outcome:
+    wanted, note = how
+    if wanted.mode == "observe":
+        return Outcome(request.body, shown, note=note)
+    if made.refusal is None:
+        return Outcome(request.forward(made.prompt), shown, note=note)
+    about = note.record.about
+    return Outcome(b"", shown, answer(request, made, wanted.policy.on_refuse, about.id, int(about.at)), note)
 
 
 async def _inline(steps: Steps, answered: Answer) -> Need | Plan:

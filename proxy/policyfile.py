@@ -8,6 +8,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from policies.policy import Policy, PolicyError
+from proxy.plugins import find_step
 
 DEFAULT = "balanced"
 
@@ -18,12 +19,16 @@ def presets() -> dict[str, Traversable]:
     return dict(sorted(files.items()))
 
 
-def load(name_or_path: str) -> Policy:
-    """The policy of that name, or in that file; what it names is read relative to it. Raises PolicyError."""
+def load(name_or_path: str, *, beside: Path | None = None, seen: set[Path] | None = None) -> Policy:
+    """The policy of that name, or in that file; what it names is read relative to it. A relative path starts at
+    `beside` (default: where the process runs). Files of the operator that were read, or looked for, are added to
+    `seen`. Raises PolicyError."""
+    seen = set() if seen is None else seen
     shipped = presets().get(name_or_path)
     if shipped is not None:
-        return _parse(shipped.read_text("utf-8"), f"preset '{name_or_path}'", _folder())
-    path = Path(name_or_path)
+        return _parse(shipped.read_text("utf-8"), f"preset '{name_or_path}'", _folder(), seen)
+    path = (beside or Path()) / name_or_path
+    seen.add(path)
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:
@@ -32,19 +37,21 @@ def load(name_or_path: str) -> Policy:
         raise PolicyError(f"{name_or_path}: cannot be read: {error.strerror}; give a TOML file") from None
     except UnicodeDecodeError:
         raise PolicyError(f"{name_or_path}: is not UTF-8 text; give a TOML file") from None
-    return _parse(text, name_or_path, path.parent)
+    return _parse(text, name_or_path, path.parent, seen)
 
 
-def _parse(text: str, place: str, folder: Traversable) -> Policy:
+def _parse(text: str, place: str, folder: Traversable, seen: set[Path]) -> Policy:
     """With a digest of the file and of what it names, which says whether a policy has changed."""
     digest = hashlib.blake2b(text.encode(), digest_size=8)
 
     def noted(name: str) -> str:
+        if isinstance(folder, Path):
+            seen.add(folder / name)
         said = _text(folder / name)
         digest.update(said.encode())
         return said
 
-    policy = Policy.parse(text, place, noted)
+    policy = Policy.parse(text, place, noted, find_step)
     return dataclasses.replace(policy, digest=digest.hexdigest())
 
 

@@ -55,11 +55,13 @@ def fenced(name: str, text: str) -> str:
     return f"<{tag}>\n{text}\n</{tag}>"
 
 
-def load(folder: str | None = None) -> dict[str, Prompt]:
-    """All prompts by name; files of `folder` go before the shipped ones. Raises PromptError."""
+def load(folder: str | None = None, seen: set[Path] | None = None) -> dict[str, Prompt]:
+    """All prompts by name; files of `folder` go before the shipped ones, and come into `seen`. Raises PromptError."""
     shipped = resources.files("proxy") / "prompts"
     texts = {name: (f"prompt '{name}'", (shipped / f"{name}.md").read_text("utf-8")) for name in PROMPTS}
     if folder is not None:
+        if seen is not None:
+            seen |= {Path(folder), *Path(folder).glob("*.md")}
         texts |= _own(Path(folder))
     return {name: _opened(place, text, PROMPTS[name]) for name, (place, text) in texts.items()}
 

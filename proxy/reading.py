@@ -5,6 +5,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from policies.annotated import NoteReader
 from policies.jsonraw import NotJSON, RawObject
 from policies.request import BadRequest, ChatRequest
 
@@ -58,7 +59,7 @@ def _is_object(line: bytes) -> bool:
 
 def _read(body: bytes, place: str) -> Read:
     try:
-        return Read(place, ChatRequest.parse(_unwrapped(body.strip())))
+        return Read(place, NoteReader().bare(ChatRequest.parse(_unwrapped(body.strip()))))
     except BadRequest as error:
         return Read(place, None, str(error))
     except NotJSON as error:

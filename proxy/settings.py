@@ -75,6 +75,14 @@ class Settings(BaseSettings):
         "`other`. Empty: no tool is counted.",
     )
     policy: str = Field(default="balanced", description="Name of a preset, or path of a policy file.")
+    policies: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="Presets and policy files that a request may ask for by name in its `Edgewise-Policy` header, "
+        "separated by commas.",
+    )
+    allow_observe: bool = Field(
+        default=False, description="Let a request ask to be only observed, by `Edgewise-Mode: observe`."
+    )
     mode: Literal["enforce", "observe"] = Field(
         default="enforce", description="`observe` counts, plans and reports beside untouched traffic."
     )
@@ -136,7 +144,7 @@ class Settings(BaseSettings):
         except ValidationError as error:
             raise SettingsError(_one_line(error)) from None
 
-    @field_validator("inbound_keys", "tool_metrics", mode="before")
+    @field_validator("inbound_keys", "policies", "tool_metrics", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):

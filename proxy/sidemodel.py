@@ -108,6 +108,10 @@ class SideModel:
         self._free = asyncio.Semaphore(lane.concurrency)
         self._memos: Memo[str, Memo[bytes, str]] = Memo(TENANTS)
 
+    def use(self, prompts: Mapping[str, Prompt]) -> None:
+        """Ask with these from now on; what was answered to others is forgotten."""
+        self._prompts, self._memos = prompts, Memo(TENANTS)
+
     async def ask(self, ask: Ask, tenant: str, seconds: float) -> tuple[Outcome, Reply]:
         """The outcome, and what it cost; the text of the reply is empty unless `answered` or `memo`.
 

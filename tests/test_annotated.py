@@ -1,7 +1,7 @@
 import pytest
 from support.prompts import body, chat, planned, system, tool, user
 
-from policies.annotated import Annotated
+from policies.annotated import NoteReader
 from policies.annotations import Annotation
 from policies.request import BadRequest, ChatRequest
 
@@ -9,9 +9,9 @@ NOTE = {"bucket": "memory", "name": "facts"}
 
 
 def test_a_request_without_annotations_is_the_same_object() -> None:
-    annotated, request = Annotated(), chat([user('"edgewise"')], tools=[tool("f")])
-    assert annotated.bare(request) is request
-    assert annotated.bare(request) is request
+    reader, request = NoteReader(), chat([user('"edgewise"')], tools=[tool("f")])
+    assert reader.bare(request) is request
+    assert reader.bare(request) is request
 
 
 def test_annotations_become_notes_by_span_and_everything_else_keeps_its_bytes() -> None:
@@ -19,7 +19,7 @@ def test_annotations_become_notes_by_span_and_everything_else_keeps_its_bytes() 
         b'{ "model": "gpt-4o", "n": 1e0, "messages": [{"role":"system","content":"a" , "edgewise": {"bucket": "memory"}},'
         b' {"role" : "user", "content": "b"}] , "tools": [{"type":"function","function":{"name":"f"},"edgewise":{}}]}'
     )
-    bare = Annotated().bare(request)
+    bare = NoteReader().bare(request)
     assert bare.body == (
         b'{"model": "gpt-4o","n": 1e0,"messages": [{"role":"system","content":"a"},{"role" : "user", "content": "b"}],'
         b'"tools": [{"type":"function","function":{"name":"f"}}]}'
@@ -30,7 +30,7 @@ def test_annotations_become_notes_by_span_and_everything_else_keeps_its_bytes() 
 
 def test_an_annotated_request_that_fits_counts_and_leaves_without_its_annotations() -> None:
     plain = [system("Likes tea."), user("Which tea?")]
-    bare = Annotated().bare(chat([plain[0] | {"edgewise": NOTE}, plain[1]]))
+    bare = NoteReader().bare(chat([plain[0] | {"edgewise": NOTE}, plain[1]]))
     made = planned(bare, 8_000)
     assert bare.forward(made.prompt) is bare.body
     assert b"edgewise" not in bare.body
@@ -40,9 +40,9 @@ def test_an_annotated_request_that_fits_counts_and_leaves_without_its_annotation
 
 def test_an_object_of_that_name_elsewhere_is_not_ours() -> None:
     request = chat([user("a")], tools=[tool("f") | {"x": {"edgewise": {"evict": "pinned"}}}])
-    assert Annotated().bare(request) is request
+    assert NoteReader().bare(request) is request
 
 
 def test_an_annotation_that_cannot_be_followed_is_the_clients_fault() -> None:
     with pytest.raises(BadRequest, match=r"'messages\[0\].edgewise': unknown key 'bukket'; did you mean 'bucket'"):
-        Annotated().bare(ChatRequest.parse(body([user("a") | {"edgewise": {"bukket": "memory"}}])))
+        NoteReader().bare(ChatRequest.parse(body([user("a") | {"edgewise": {"bukket": "memory"}}])))
