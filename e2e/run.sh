@@ -7,4 +7,5 @@ python=.venv/bin/python
 
 "$python" e2e/counts.py
 "$python" e2e/clients.py
+"$python" e2e/conversation.py
 bash e2e/image.sh
