@@ -107,7 +107,7 @@ def _resent(chance: random.Random, number: int) -> list[bytes]:
 
 
 def _growing(chance: random.Random, number: int) -> list[bytes]:
-    return list(grown(chance, 400_000, number))
+    return list(grown(chance, 400_000 - 3_600 * number // 2, number))
 
 
 async def _chunk(proxy: Proxy, chance: random.Random, scale: float) -> tuple[float, float]:
@@ -142,7 +142,7 @@ async def processor(stage: Stage) -> list[Figure]:
     ours, theirs = await _costs(stage, _resent, 200, warm=True)
     figures.append(Figure("CPU, chat of 400 KB, sent again", ours / 1e3, "ms", 2.5, theirs / 1e3))
     ours, theirs = await _costs(stage, _growing, 60, warm=True)
-    figures.append(Figure("CPU, chat of 400 KB, a round of 3 KB new", ours / 1e3, "ms", 2.5, theirs / 1e3))
+    figures.append(Figure("CPU, chat of 400 KB, a round of 3.6 KB new", ours / 1e3, "ms", 2.5, theirs / 1e3))
     return figures
 
 

@@ -73,6 +73,8 @@ class RawObject(msgspec.Struct, frozen=True):
     def repeated(self, names: Sequence[str]) -> str | None:
         """The first of `names` that stands twice, or None."""
         seen = [member.name for member in self.members]
+        if len(set(seen)) == len(seen):
+            return None
         return next((name for name in names if seen.count(name) > 1), None)
 
     def splice(self, changes: Mapping[str, bytes | None]) -> bytes:

@@ -192,7 +192,8 @@ def usage_figures(usage: Mapping[str, Any]) -> dict[str, int]:
 
 def log_request(record: Record, ending: Ending) -> None:
     if REQUESTS.isEnabledFor(logging.INFO):
-        REQUESTS.info("%s", log_line(record, ending))
+        line = log_line(record, ending)  # as `info` would, but for the search through the stack for who called it
+        REQUESTS.handle(REQUESTS.makeRecord(REQUESTS.name, logging.INFO, __file__, 0, line, (), None))
 
 
 def log_to(stream: TextIO = sys.stderr) -> None:

@@ -28,3 +28,12 @@ def test_what_is_asked_for_again_survives_a_change_of_generation() -> None:
     memo.set("d", 1)
     assert "a" in memo
     assert "b" not in memo
+
+
+def test_many_are_found_in_both_generations_and_are_young_again() -> None:
+    memo: Memo[str, int] = Memo(2)
+    for key in ("a", "b", "c"):
+        memo.set(key, ord(key))
+    assert memo.all(["c", "a", "x", "a"]) == [99, 97, None, 97]
+    memo.set("d", 1)
+    assert "a" in memo

@@ -29,10 +29,13 @@ class Memo(Generic[K, V]):
                 self.set(key, value)
         return value
 
-    def all(self, keys: Sequence[K]) -> list[V] | None:
-        """The values of `keys` where all of them are young, else None. A fifth of the cost of asking for each."""
-        values = [value for value in map(self._young.get, keys) if value is not None]
-        return values if len(values) == len(keys) else None
+    def all(self, keys: Sequence[K]) -> list[V | None]:
+        """The values of `keys` in their order. A fifth of the cost of asking for each."""
+        values = list(map(self._young.get, keys))
+        for at, value in enumerate(values):
+            if value is None:
+                values[at] = self.get(keys[at])
+        return values
 
     def set(self, key: K, value: V) -> V:
         """Remember, and return, `value`."""

@@ -79,10 +79,12 @@ class OpenAICounter:
         return _fresh(prompt.messages, self._facts) + _fresh(prompt.tools, self._tools)
 
     def _all_facts(self, items: Sequence[Item]) -> list[Facts]:
-        return self._facts.all([item.key for item in items]) or [self.facts(item) for item in items]
+        found = self._facts.all([item.key for item in items])
+        return [facts or self.facts(item) for facts, item in zip(found, items, strict=True)]
 
     def _all_tools(self, items: Sequence[Item]) -> list[Tool]:
-        return self._tools.all([item.key for item in items]) or [self._tool(item) for item in items]
+        found = self._tools.all([item.key for item in items])
+        return [tool or self._tool(item) for tool, item in zip(found, items, strict=True)]
 
     def _count(self, item: Item) -> Facts:
         message = opened(item)
@@ -222,6 +224,5 @@ class OpenAICounter:
 
 def _fresh(items: Sequence[Item], seen: Memo[bytes, V]) -> int:
     """Bytes of what is not among `seen`."""
-    if seen.all([item.key for item in items]) is not None:
-        return 0
-    return sum(len(item.raw) for item in items if item.key not in seen)
+    found = seen.all([item.key for item in items])
+    return sum(len(item.raw) for item, value in zip(items, found, strict=True) if value is None)
