@@ -16,6 +16,7 @@ from policies.step import Step, acts_always
 
 ENOUGH = 0.63  # of the limit: a prompt that had to be cut is not cut further than this where its spans allow it
 LEAST_REGROWTH = 32  # tokens
+TO_A_LENGTH = ("fold-json", "clip", "elide", "fit")  # steps whose result could have had another length
 GIVEN_BACK = 6  # rounds of taking edits back, at most
 MOST_PROPOSALS, PROPOSALS_A_SPAN = 1_000, 20  # of a step at a level: ours make a tenth of these
 
@@ -118,11 +119,12 @@ def _give_back(draft: Draft, editor: Editor) -> None:
 
 def _regrow(draft: Draft, editor: Editor, enough: int) -> None:
     """Say the newest shortened results at greater length, where whole ones would be too much."""
+    shortened_by = {span: one.step for one in editor.decisions if one.outcome == "applied" for span in one.spans}
     for span in reversed(draft.messages):
         room = enough - draft.total
         if room <= LEAST_REGROWTH:
             return
-        loose = span.is_result and span.id not in editor.firm
+        loose = span.is_result and span.id not in editor.firm and shortened_by.get(span.id) in TO_A_LENGTH
         if loose and (span.shortened or span.elided) and not draft.facts(draft.received(span)).media:
             longer = shrink(draft.original(span), span.name, draft.facts(span).tokens + room, draft.measure)
             why = "said at the length there is room for"
