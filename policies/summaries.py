@@ -6,12 +6,13 @@ message uses and the model forgot are added. All figures are tokens of the targe
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from policies.clipping import HEAD, TAIL, clip
-from policies.digest import Measure, identifiers
+from policies.boundaries import cut_after, cut_before
+from policies.clipping import HEAD, TAIL
+from policies.digest import identifiers
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.messages import Message
@@ -27,7 +28,8 @@ WORDS_A_TOKEN = 0.5  # asked for, so that the answer ends by itself
 QUOTED = 100  # a user message of so many tokens is short
 QUOTES_SHARE = 0.4  # of the cap
 TELLING = 3  # weight of an identifier from which a later message is said to use it (see `policies.digest`)
-LONG = 2 * (HEAD + TAIL)  # characters of a result: a longer one is clipped for the side model
+READ = 160_000  # characters of kept messages that are looked through for identifiers
+LONG = 2 * (HEAD + TAIL)  # characters of a result: of a longer one the side model is shown the ends
 SLACK = 8  # tokens that joining parts may cost
 ORDERING = ("system", "developer", "user")
 VOUCHED = 0.75  # of an order's words that stand in what users and operator said
@@ -39,7 +41,10 @@ _ORDER = re.compile(
       | 忽略|无视|忘记|必须|不要|不得|从现在|今后|始终|总是|绝不|永远|请勿|禁止|务必|指令|规则|提示词""",
     re.VERBOSE | re.IGNORECASE,
 )
+EDGE = ".:!?#&-+~$…"
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")  # of a time stamp the day is the identifier
 _CJK = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_BREAK = re.compile(rf"""[\s"'`<>(){{}}\[\],;|\\*={_CJK}]+""")
 _WORD = re.compile(rf"[^\W{_CJK}]{{3,}}|(?=([{_CJK}]{{2}}))")  # a word, or two characters where words are not spaced
 
 
@@ -80,12 +85,30 @@ def summary(draft: Draft, editor: Editor, frame: str, free: int) -> Asking[Summa
 
 
 def used_later(draft: Draft, dropped: Sequence[Span]) -> list[str]:
-    """Identifiers of what left that stand in a kept message behind the first of it, in order of appearance."""
+    """Identifiers that stand in what left and in a kept message behind the first of it; the newest message's first.
+
+    Kept messages are read newest first, `READ` characters of them, so that the cost is bounded.
+    """
     first = min(_place(span) for span in dropped)
-    kept = [span for span in draft.messages if _place(span) > first]
-    seen = {name for span in kept for name in _names(said(draft, span))}
-    found = (name for span in dropped for name in _names(said(draft, draft.received(span))))
-    return [name for name in dict.fromkeys(found) if name in seen]
+    kept = [said(draft, span) for span in draft.messages if _place(span) > first]
+    text = "\n".join(said(draft, draft.received(span)) for span in dropped)
+    words = {word.strip(EDGE) for word in _BREAK.split(text)} | set(_DAY.findall(text))
+    names = dict.fromkeys(name for one in _newest(kept) for name in _names(one))
+    return [name for name in names if name in words or (_is_phrase(name) and name in text)]
+
+
+def _newest(texts: Sequence[str]) -> Iterator[str]:
+    left = READ
+    for text in reversed(texts):
+        if left <= 0:
+            return
+        yield text
+        left -= len(text)
+
+
+def _is_phrase(name: str) -> bool:
+    """Whether it may not be a word of its own: it holds spaces or breaks, or a script without them."""
+    return not name.isascii() or _BREAK.search(name) is not None
 
 
 def said(draft: Draft, span: Span) -> str:
@@ -129,15 +152,23 @@ def _quotes(draft: Draft, dropped: Sequence[Span], cap: int) -> str:
 def _told(draft: Draft, dropped: Sequence[Span]) -> str:
     """What the side model is shown: user messages first, then the rest in order; long results clipped."""
     ordered = sorted(dropped, key=lambda span: (not span.is_user, _place(span)))
-    return "\n\n".join(_one(draft, span, draft.measure) for span in ordered)
+    return "\n\n".join(_one(draft, span) for span in ordered)
 
 
-def _one(draft: Draft, span: Span, measure: Measure) -> str:
+def _one(draft: Draft, span: Span) -> str:
     message = draft.message(draft.received(span))
-    text = clip(message.text, measure=measure) if span.is_result and len(message.text) > LONG else message.text
+    text = _ends(message.text) if span.is_result else message.text
     who = f"result of {span.name}" if span.is_result else span.role
     calls = [f"[calls {call.name} with {call.arguments}]" for call in message.calls]
     return "\n".join([f"[{who}] {text}", *calls])
+
+
+def _ends(text: str) -> str:
+    """The beginning and the end of a long result: of many results a cheap model reads no more."""
+    if len(text) <= LONG:
+        return text
+    start, end = cut_before(text, HEAD), cut_after(text, len(text) - TAIL)
+    return f"{text[:start]}\n[… {end - start:,} characters are left out here]\n{text[end:]}"
 
 
 def _lawful(text: str, vouching: set[str]) -> str:

@@ -15,7 +15,7 @@ def test_faults_of_policies_and_settings_are_one_line() -> None:
         settings_of(port=70_000)
 
 
-def test_faults_of_prompt_files_are_one_line_(tmp_path: Path) -> None:
+def test_faults_of_prompt_files_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "summary.md").write_text("Be short.\n---\n{{text}}", "utf-8")
     with pytest.raises(Fault, match=r"summary\.md: the placeholder '\{\{words\}\}' is missing"):
         prompts_of(settings_of(prompts=str(tmp_path)))
