@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from policies.budget import Margin
@@ -25,7 +26,7 @@ from policies.policy_rules import (
 from policies.policy_steps import Find, Read, reminder_of, steps_of
 from policies.policy_values import PolicyError, known, table, whole
 from policies.spans import Bucket, Tier
-from policies.step import Step
+from policies.step import Step, acts_always
 
 OnRefuse = Literal["error", "message"]
 TOP = (
@@ -64,6 +65,11 @@ class Policy:
     buckets: tuple[BucketRule, ...] = ()
     routes: tuple[Route, ...] = ()
     digest: str = field(default="", compare=False)
+
+    @cached_property
+    def waits(self) -> bool:
+        """No step acts before its level is entered."""
+        return not any(step.level is Level.NONE or acts_always(step) for step in self.steps)
 
     @classmethod
     def parse(cls, text: str, place: str, read: Read | None = None, find: Find | None = None) -> "Policy":

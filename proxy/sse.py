@@ -19,6 +19,13 @@ _USAGE = re.compile(rb'(?<!\\)"usage"\s*:\s*(?=\{)')
 Usage = dict[str, Any]
 
 
+class _Document(msgspec.Struct):
+    usage: Any = None  # all that is read of a response: the rest is skipped
+
+
+_DOCUMENT = msgspec.json.Decoder(_Document)
+
+
 class Splitter:
     """Bytes in, at any cut, whole events out, each with the bytes it came with, its blank line included.
 
@@ -103,10 +110,11 @@ def usage_of_events(received: bytes) -> Usage | None:
 
 def _usage(document: bytes) -> Usage | None:
     try:
-        value = msgspec.json.decode(document)
+        usage = _DOCUMENT.decode(document).usage
+    except msgspec.ValidationError:  # JSON, but no object
+        return None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _usage_of_tail(document)
-    usage = value.get("usage") if isinstance(value, dict) else None
     return usage if isinstance(usage, dict) else None
 
 

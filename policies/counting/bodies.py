@@ -1,6 +1,5 @@
 """The content of one message: its text in one piece, and what its images, sounds and files cost."""
 
-import contextlib
 import string
 
 import msgspec
@@ -28,9 +27,13 @@ class Body(msgspec.Struct, frozen=True):
 
 def opened(item: Item) -> Message:
     """The message; bytes that are no JSON object are one text."""
-    if item.raw[:1] == b"{":
-        with contextlib.suppress(NotJSON):
-            return Message.of(item.raw)
+    try:
+        return Message.of(item.raw) if item.raw[:1] == b"{" else _text(item)
+    except NotJSON:
+        return _text(item)
+
+
+def _text(item: Item) -> Message:
     return Message("", "text", (Part("text", item.raw.decode("utf-8", "replace")),))
 
 
