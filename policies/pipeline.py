@@ -15,7 +15,7 @@ from policies.editor import Editor
 from policies.needs import Asking, ServerCount
 from policies.notes import note
 from policies.placing import place, reserve
-from policies.plan import ORDER, Action, Inject, Level, Plan
+from policies.plan import ORDER, Action, Inject, Level, Pass, Plan
 from policies.policy import Policy
 from policies.pressing import press
 from policies.refusal import refuse
@@ -23,7 +23,6 @@ from policies.request import ChatRequest, Prompt
 from policies.sorting import sort
 from policies.spans import Span
 from policies.split import split
-from policies.step import Step, acts_always
 
 MOST_INJECTED = 16  # texts that one step may put in
 ROUNDS = 3  # plans made at most when a server counts more than was estimated
@@ -78,15 +77,15 @@ def plan_once(
         return _as_received(request, policy, counter, (received, bill, budget))
     draft = Draft(prompt, counter, received, bill)
     editor = Editor(draft)
-    injections = _injections(draft, policy)
-    draft.reserved = reserve(draft, injections)
     failed: list[str] = []
+    injections = _injections(editor, policy, failed)
+    draft.reserved = reserve(draft, injections)
     if budget.limit is None:
         draft.level = Level.UNKNOWN
     else:
         draft.limit, draft.window = budget.limit, budget.window
         draft.caps = policy.caps_in(budget.window or budget.limit)
-        failed = yield from press(draft, editor, policy)
+        failed += yield from press(draft, editor, policy)
     draft.reserved = 0  # what is placed now is counted as it is; what is not needs no room
     if editor.changed or injections:
         yield from _place(draft, editor, injections)
@@ -98,7 +97,7 @@ def _at_ease(policy: Policy, bill: Bill, budget: Budget) -> bool:
     exceeds, is below the first."""
     if budget.limit is None or bill.total >= policy.levels[ORDER[0]].lowest * budget.limit:
         return False
-    return not any(step.level is Level.NONE or acts_always(step) for step in policy.steps)
+    return policy.waits
 
 
 def _as_received(
@@ -120,19 +119,23 @@ def _as_received(
     )
 
 
-def _injections(draft: Draft, policy: Policy) -> list[Inject]:
-    steps = [step for step in policy.steps if step.level is Level.NONE]
-    return [edit for step in steps for edit in _injected_by(step, draft)]
-
-
-def _injected_by(step: Step, draft: Draft) -> list[Inject]:
-    """What the step asks to put in; nothing of a step that breaks."""
-    try:
-        edits = [edit for edit in islice(step.edits(draft), MOST_INJECTED) if isinstance(edit, Inject)]
-        reserve(draft, edits)
-    except Exception:  # whatever a step of another package may raise: it is skipped (DESIGN 1.7)
-        return []
-    return edits
+def _injections(editor: Editor, policy: Policy, failed: list[str]) -> list[Inject]:
+    """What the steps of no level ask to put in; nothing of a step that breaks, whose name goes to `failed`."""
+    injections: list[Inject] = []
+    for step in policy.steps:
+        if step.level is Level.NONE:
+            try:
+                edits = list(islice(step.edits(editor.draft), MOST_INJECTED))
+                asked = [edit for edit in edits if isinstance(edit, Inject)]
+                reserve(editor.draft, asked)
+            except Exception:  # whatever a step of another package may raise: it is skipped and counted (DESIGN 1.7)
+                failed.append(step.name)
+                continue
+            injections += asked
+            for edit in edits:
+                if isinstance(edit, Pass):
+                    editor.apply(step.name, edit)
+    return injections
 
 
 def _place(draft: Draft, editor: Editor, injections: list[Inject]) -> Asking[None]:
@@ -188,7 +191,7 @@ def _plan(
         exact=draft.exact,
         policy=policy.name,
         refusal=refusal,
-        failed_steps=tuple(failed),
+        failed_steps=tuple(dict.fromkeys(failed)),
         side_tokens=editor.side_tokens,
     )
 

@@ -24,6 +24,7 @@ from proxy.extras import MissingExtra, extra
 from proxy.settings import Settings, SettingsError
 
 ASKED_FOR = ("max_completion_tokens", "max_tokens")  # what a request may cap its answer with, the current name first
+GIVEN = ("given", "override")  # sources of a window that somebody chose for it
 LAST_STEPS = (Emergency(), Fit())
 
 
@@ -95,6 +96,10 @@ class Engine:
         return plan(request, policy, counter, budget, bill, ask_server=ask_server)
 
     def _budget(self, policy: Policy, request: ChatRequest, window: Window | None, margin: Margin) -> Budget:
+        """A window that is given with the request or by setting goes before the policy's, and that before what is known
+        of the model."""
         tokens, beside = (window.tokens, window.beside) if window else (None, 0)
+        if policy.window is not None and (window is None or window.source not in GIVEN):
+            tokens, beside = policy.window, 0
         output = policy.output_reserve or request.number(*ASKED_FOR)
-        return Budget.of(policy.window or tokens, output, policy.margin or margin, beside)
+        return Budget.of(tokens, output, policy.margin or margin, beside)

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 from pathlib import Path
 
@@ -59,3 +60,11 @@ def test_the_last_steps_alone_make_a_prompt_fit() -> None:
 def test_a_tokenizer_that_is_not_there_is_said_at_start(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"EDGEWISE_TOKENIZERS: .*there is no tokenizer.json"):
         made(tokenizers={"qwen*": str(tmp_path)})
+
+
+def test_a_given_window_goes_before_the_policys_and_that_before_the_table() -> None:
+    policy = dataclasses.replace(load("balanced"), window=6_000)
+    engine = Engine(Settings.load(), policy)
+    assert engine.plan_sync(request("gpt-4o"), None).budget.window == 6_000
+    assert engine.plan_sync(request("gpt-4o"), 3_000).budget.window == 3_000
+    assert Engine(Settings.load(window=5_000), policy).plan_sync(request("gpt-4o"), None).budget.window == 5_000

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from policies.draft import Draft
-from policies.plan import Edit, Inject, Leaf, Level
+from policies.plan import Edit, Inject, Leaf, Level, Pass
 from policies.spans import Bucket
 
 PLACES: dict[str, Literal["head", "tail"]] = {"head": "head", "tail": "tail"}
@@ -28,6 +28,11 @@ class Reminder:
             raise ValueError(f"'places' knows head and tail, not {unknown[0]!r}")
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
-        if self.text and draft.measure(self.text) <= self.max_tokens:
-            for place in self.places:
-                yield Inject(self.text, PLACES[place], Bucket.REMINDER, "text of the operator")
+        if not self.text:
+            return
+        tokens = draft.measure(self.text)
+        if tokens > self.max_tokens:
+            yield Pass("", f"the reminder has {tokens} tokens, {self.max_tokens} are allowed")
+            return
+        for place in self.places:
+            yield Inject(self.text, PLACES[place], Bucket.REMINDER, "text of the operator")
