@@ -6,6 +6,7 @@ from typing import Any
 
 from policies.folding_tree import MARK, Number
 
+STAND = "values stand at their paths in the source"
 _STANDS_FOR_STRING = re.compile(r"string of [\d,]+ characters$")
 _TABLE = re.compile(r"table of [\d,]+ rows")
 _INDEX = re.compile(r"\d+$")
@@ -19,6 +20,16 @@ def values_at_their_paths(source: str, folded: str) -> int:
     """How many scalars of a folded JSON text (its form: `policies.folding`) are the source's at the same path, in the
     same spelling. Raises Untrue, with the path, where one is not."""
     return _value(_parsed(source), _parsed(folded), "$")
+
+
+def checked(source: str, shorter: str) -> str:
+    """The check of a result said shorter, in words: that of folded JSON, "" for stubs and excerpts."""
+    if shorter[:1] not in ("{", "["):
+        return ""
+    try:
+        return f"{values_at_their_paths(source, shorter)} {STAND}"
+    except (Untrue, ValueError):
+        return ""
 
 
 def _parsed(text: str) -> Any:

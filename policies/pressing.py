@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterator
 
 from policies.budget import Pressure, fixed_tokens
+from policies.checks import checked
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.grammar import mend
@@ -128,4 +129,5 @@ def _regrow(draft: Draft, editor: Editor, enough: int) -> None:
         if loose and (span.shortened or span.elided) and not draft.facts(draft.received(span)).media:
             longer = shrink(draft.original(span), span.name, draft.facts(span).tokens + room, draft.measure)
             why = "said at the length there is room for"
-            editor.regrow("fit", Rewrite(span.id, with_text(span.item.raw, longer), why))
+            raw, check = with_text(span.item.raw, longer), checked(draft.original(span), longer)
+            editor.regrow("fit", Rewrite(span.id, raw, why, check))

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from policies.checks import Untrue, values_at_their_paths
+from policies.checks import Untrue, checked, values_at_their_paths
 from policies.folding import fold_json
 
 ROWS = [{"id": number, "state": "ok", "price": 1.50} for number in range(40)]
@@ -57,3 +57,16 @@ def test_rows_and_items_may_stand_whole_in_a_table() -> None:
 def test_an_untrue_value_is_told_by_its_path(folded: str, path: str) -> None:
     with pytest.raises(Untrue, match=path):
         values_at_their_paths('{"a": 1, "l": [1, 2]}', folded)
+
+
+@pytest.mark.parametrize(
+    ("shorter", "check"),
+    [
+        ('{"a": 1}', "1 values stand at their paths in the source"),
+        ('{"…": "audit succeeded", "held": "an object"}', ""),
+        ("[… not JSON]", ""),
+        ("the first line", ""),
+    ],
+)
+def test_a_check_is_claimed_only_for_folded_json(shorter: str, check: str) -> None:
+    assert checked('{"a": 1, "l": [1, 2]}', shorter) == check

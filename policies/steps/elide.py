@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from policies.checks import checked
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Edit, Elide, Leaf, Level, Rewrite
@@ -49,6 +50,7 @@ class ElideResults:
         keep = span.tokens - draft.excess
         if keep > 2 * STUB_TOKENS and not draft.facts(span).media:
             short = shrink(text, span.name, keep, draft.measure)
-            return Rewrite(span.id, with_text(span.item.raw, short), "an older result, said shorter")
+            raw = with_text(span.item.raw, short)
+            return Rewrite(span.id, raw, "an older result, said shorter", checked(text, short))
         said = stub(span.name, text, draft.measure(text), cap=self.digest_tokens, measure=draft.measure)
         return Elide(span.id, with_text(span.item.raw, said), "an older result")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from policies.checks import checked
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Rewrite
@@ -42,8 +43,10 @@ class Fit:
         alone = draft.facts(span).tokens
         frame = alone - draft.measure(draft.message(span).text)
         keep = line * alone // max(span.tokens, alone) - max(0, frame)
-        short = shrink(draft.original(span), span.name, max(SMALLEST_TOKENS, keep), draft.measure)
-        return Rewrite(span.id, with_text(span.item.raw, short), f"said in about {line} tokens so that the prompt fits")
+        text = draft.original(span)
+        short = shrink(text, span.name, max(SMALLEST_TOKENS, keep), draft.measure)
+        why = f"said in about {line} tokens so that the prompt fits"
+        return Rewrite(span.id, with_text(span.item.raw, short), why, checked(text, short))
 
 
 def waterline(sizes: list[int], over: int, floor: int) -> int:
