@@ -23,7 +23,7 @@ class NoteReader:
         """The request with its annotations as `notes`; the same object where it has none. Raises BadRequest."""
         prompt = request.prompt
         items = [*prompt.messages, *prompt.tools]
-        if self._bare.all([item.key for item in items]) is not None or not any([self._marked(one) for one in items]):
+        if None not in self._bare.all([item.key for item in items]) or not any([self._marked(one) for one in items]):
             return request
         try:
             body, notes = _unannotated(request)
