@@ -1,10 +1,10 @@
 """A conversation that outgrows a real model's window: it fails against the server, and succeeds through Edgewise.
 
-    python e2e/conversation.py [1.5b|0.5b]
+    python e2e/conversation.py [0.5b|1.5b]
 
 The same scripted incident goes twice to the real model: directly, until its server refuses; then through a real
 `edgewise serve --window auto`, each request once for a whole answer and once streamed. Tools are called by the model;
-where it calls none that it has, by the script. What reaches the server is recorded: the rule of the system prompt and
+where it calls none that it has (0.5b never does), by the script. What reaches the server is recorded: the rule of the system prompt and
 the task have to be in each request, word for word; and what Edgewise says it sent may be 1 % off what the server bills.
 Exit code 1 on a miss, 2 where the model or the server cannot be fetched.
 """
@@ -194,7 +194,7 @@ def _record(root: str, request_id: str) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    size = arguments[0] if arguments else "1.5b"
+    size = arguments[0] if arguments else "0.5b"
     try:
         model = fetch_model(size)
         print(f"method: {model.name} behind llama.cpp's own server at {CONTEXT} tokens; figures in tokens, `server` is")
