@@ -4,9 +4,9 @@
 
 The same scripted incident goes twice to the real model: directly, until its server refuses; then through a real
 `edgewise serve --window auto`, each request once for a whole answer and once streamed. Tools are called by the model;
-where it calls none that it has (0.5b never does), by the script. What reaches the server is recorded: the rule of the system prompt and
-the task have to be in each request, word for word; and what Edgewise says it sent may be 1 % off what the server bills.
-Exit code 1 on a miss, 2 where the model or the server cannot be fetched.
+where it calls none that it has (0.5b never did), by the script. What reaches the server is recorded: the rule of the
+system prompt and the task have to be in each request, word for word; and what Edgewise says it sent may be 1 % off what
+the server bills. Exit code 1 on a miss, 2 where the model or the server cannot be fetched.
 """
 
 import json
