@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
-from proxy.commands import Fault, check, count, plan
+from proxy.commands import Fault, count, plan
+from proxy.policycommands import check, policies
 from proxy.settings import SettingsError
 
 EPILOG = """\
@@ -67,6 +68,15 @@ def parser() -> argparse.ArgumentParser:
         commands, "check", check, "read a policy and say what is in it", "A policy is a preset or a TOML file."
     )
     one.add_argument("policy", metavar="POLICY", help="name of a preset, or a file")
+    _policies(
+        _command(
+            commands,
+            "policies",
+            policies,
+            "the presets, and policies of your own, step by step",
+            "Without POLICY the presets alone.",
+        )
+    )
     _demo(
         _command(
             commands,
@@ -104,6 +114,11 @@ def _count(made: argparse.ArgumentParser) -> None:
 def _plan(made: argparse.ArgumentParser) -> None:
     _count(made)
     made.add_argument("--policy", metavar="NAME|FILE", help="policy to plan by (default: EDGEWISE_POLICY, or balanced)")
+
+
+def _policies(made: argparse.ArgumentParser) -> None:
+    made.add_argument("policies", metavar="POLICY", nargs="*", help="a file to list beside the presets")
+    made.add_argument("--json", action="store_true", help="print one JSON object a policy")
 
 
 def _serve(made: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`edgewise count`, `plan` and `check`."""
+"""`edgewise count` and `plan`."""
 
 import argparse
 import dataclasses
@@ -16,6 +16,7 @@ from policies.request import ChatRequest
 from proxy.engine import Engine
 from proxy.objects import count_object, plan_object
 from proxy.policyfile import load
+from proxy.policyshelf import Shelf
 from proxy.progress import Progress
 from proxy.promptfiles import Prompt, PromptError
 from proxy.promptfiles import load as load_prompts
@@ -47,25 +48,18 @@ def plan(options: argparse.Namespace) -> int:
     return _each(options, lambda request: engine.plan_sync(request, window), show)
 
 
-def check(options: argparse.Namespace) -> int:
-    """Print what a policy says, in the order in which its steps run."""
-    policy = policy_of(options.policy)
-    print(f"policy {policy.name} is valid")
-    print(f"  on_refuse = {policy.on_refuse}")
-    for name in ("window", "output_reserve"):
-        if (tokens := getattr(policy, name)) is not None:
-            print(f"  {name} = {tokens}")
-    for level, rule in policy.levels.items():
-        print(f"  level {level.value}: enter {rule.enter:g}, free to {rule.free_to:g}")
-    for index, step in enumerate(policy.steps):
-        print(f"  step {index} {step.name}: {_parameters(step)}")
-    return 0
-
-
 def policy_of(name_or_path: str) -> Policy:
     """Raises Fault."""
     try:
         return load(name_or_path)
+    except PolicyError as error:
+        raise Fault(str(error)) from None
+
+
+def shelf_of(settings: Settings) -> Shelf:
+    """All policies that the settings name, and those that routes lead to. Raises Fault."""
+    try:
+        return Shelf.load(settings.policy, settings.policies)
     except PolicyError as error:
         raise Fault(str(error)) from None
 
@@ -169,26 +163,6 @@ def _title(read: Read, request: ChatRequest, report: Report) -> list[str]:
     if report.limit is not None:
         parts.append(f"limit {figure(report.limit)} of a window of {figure(report.window or 0)}")
     return parts
-
-
-def _parameters(step: object) -> str:
-    if not dataclasses.is_dataclass(step):
-        return ""
-    values = {
-        field.name: getattr(step, field.name)
-        for field in dataclasses.fields(step)
-        if field.name not in ("name", "leaf")
-    }
-    return ", ".join(f"{name} = {_value(value)}" for name, value in values.items())
-
-
-def _value(value: object) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_value, value))}]"
-    text = str(value)
-    if len(text) > 60:
-        return f"{text[:40]!r}... ({len(text)} characters)"
-    return repr(text) if "\n" in text else text
 
 
 def _out(line: bytes) -> None:

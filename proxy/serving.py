@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from policies.request import ChatRequest
 from proxy import ranks
-from proxy.commands import Fault, policy_of, prompts_of, settings_of
+from proxy.commands import Fault, policy_of, prompts_of, settings_of, shelf_of
 from proxy.embedded import MODEL, Embedded, Tokens
 from proxy.engine import Engine
 from proxy.loopback import listening, plain
@@ -21,7 +21,7 @@ def serve(options: argparse.Namespace) -> int:
     """Until SIGINT or SIGTERM. Raises Fault."""
     given = {name: getattr(options, name) for name in OPTIONS}
     settings = settings_of(**given)
-    policy_of(settings.policy)  # a policy or a prompt that cannot be read is said before anything starts
+    shelf_of(settings)  # a policy or a prompt that cannot be read is said before anything starts
     prompts_of(settings)
     log_to(sys.stderr)
     with ExitStack() as stack:

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.commands import Fault, check, policy_of, prompts_of, settings_of
+from proxy.commands import Fault, policy_of, prompts_of, settings_of, shelf_of
+from proxy.policycommands import check
 from proxy.policyfile import presets
 from proxy.serving import OPTIONS, serve
 
@@ -26,6 +27,13 @@ def test_the_proxy_does_not_start_on_prompts_that_cannot_be_read(monkeypatch: py
     monkeypatch.setenv("EDGEWISE_PROMPTS", "/no/such/directory")
     with pytest.raises(Fault, match="EDGEWISE_PROMPTS: /no/such/directory is no directory"):
         serve(Namespace(**dict.fromkeys(OPTIONS)))
+
+
+def test_the_proxy_does_not_start_on_a_policy_that_may_be_asked_for_but_is_wrong() -> None:
+    with pytest.raises(
+        Fault, match="policy 'fruga': there is no preset and no file of that name; did you mean 'frugal'"
+    ):
+        shelf_of(settings_of(policies=("fruga",)))
 
 
 def test_a_policy_is_described_with_its_own_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
