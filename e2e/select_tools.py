@@ -26,10 +26,10 @@ from processes import NotAvailable
 from server import fetch_model, post_json, serving
 
 from policies.budget import Budget
-from policies.counting import Counter
 from policies.counting.models import counter_for
 from policies.needs import Answer, Ask, Need, Reply, solve
 from policies.pipeline import plan_once
+from policies.plan import Plan
 from policies.request import ChatRequest, Item
 from policies.steps.select_tools import SelectTools
 from policies.tools import Tool
@@ -41,6 +41,7 @@ TEMPLATE = "qwen25coder-fence.jinja"
 CONTEXT = 8192  # tokens
 SYSTEM = "You are a helpful assistant. Use the functions."
 ANSWER_TOKENS = 80
+PATIENCE = 1800  # seconds for one answer: the machine may be busy
 SHARE = 0.45  # of the catalogue's tokens, at most
 STEP = SelectTools(mode="model", when="always")
 
@@ -76,7 +77,7 @@ class Server:
 
     def called(self, body: bytes) -> str:
         """The name of the first function that the model calls, "" when it answers in words."""
-        message = post_json(f"{self._base}/chat/completions", body)["choices"][0]["message"]
+        message = post_json(f"{self._base}/chat/completions", body, PATIENCE)["choices"][0]["message"]
         calls = message.get("tool_calls") or []
         return str(calls[0]["function"]["name"]) if calls else ""
 
@@ -85,7 +86,7 @@ class Server:
         for item in tools:
             if item.key not in self._costs:
                 body = json.dumps({"content": item.raw.decode()}).encode()
-                tokens = post_json(f"{self._base.removesuffix('/v1')}/tokenize", body)["tokens"]
+                tokens = post_json(f"{self._base.removesuffix('/v1')}/tokenize", body, PATIENCE)["tokens"]
                 self._costs[item.key] = len(tokens)
         return sum(self._costs[item.key] for item in tools)
 
@@ -96,26 +97,28 @@ class Server:
         instructions, message = self._side[need.prompt].filled(need.values)
         asked = [{"role": "system", "content": instructions}, {"role": "user", "content": message}]
         body = {"model": "side", "messages": asked, "max_tokens": need.max_tokens, "temperature": 0}
-        said = post_json(f"{self._base}/chat/completions", json.dumps(body).encode())
+        said = post_json(f"{self._base}/chat/completions", json.dumps(body).encode(), PATIENCE)
         self.side_tokens += said["usage"]["total_tokens"]
         return Reply(said["choices"][0]["message"]["content"] or "", said["usage"]["total_tokens"])
 
 
-def whole(server: Server, questions: Sequence[Question], tools: Sequence[Mapping[str, Any]]) -> Iterator[Tried]:
+def requests_of(questions: Sequence[Question], tools: Sequence[Mapping[str, Any]]) -> list[ChatRequest]:
     """Each question with the whole catalogue."""
-    for asked in questions:
-        request = _request(asked, tools)
-        yield _tried(server, asked, request.body, request.prompt.tools)
+    return [_request(asked, tools) for asked in questions]
 
 
-def selected(server: Server, questions: Sequence[Question], tools: Sequence[Mapping[str, Any]]) -> Iterator[Tried]:
-    """Each question with what the step keeps. All side questions come first: they share a prefix, which is cached."""
+def choose(server: Server, requests: Sequence[ChatRequest]) -> Iterator[Plan]:
+    """What the step keeps for each. The questions to the side model share a prefix, which its server caches."""
     policy = replace(load("balanced"), steps=(STEP,))
-    counter: Counter = counter_for("gpt-4o", ranks.load)
-    requests = [_request(asked, tools) for asked in questions]
-    plans = [solve(plan_once(one, policy, counter, Budget(CONTEXT)), server.answer) for one in requests]
-    for asked, request, plan in zip(questions, requests, plans, strict=True):
-        yield _tried(server, asked, request.forward(plan.prompt), plan.prompt.tools)
+    counter = counter_for("gpt-4o", ranks.load)
+    for request in requests:
+        yield solve(plan_once(request, policy, counter, Budget(CONTEXT)), server.answer)
+
+
+def tried(server: Server, questions: Sequence[Question], requests: Sequence[ChatRequest]) -> Iterator[Tried]:
+    """What the model calls."""
+    for asked, request in zip(questions, requests, strict=True):
+        yield _tried(server, asked, request.body, request.prompt.tools)
 
 
 def _request(asked: Question, tools: Sequence[Mapping[str, Any]]) -> ChatRequest:
@@ -131,11 +134,24 @@ def _tried(server: Server, asked: Question, body: bytes, tools: Sequence[Item]) 
     return Tried(asked, tuple(Tool.of(item.raw).name for item in tools), called, server.cost(tools), seconds)
 
 
-def told(title: str, tried: Iterator[Tried]) -> list[Tried]:
+def kept(questions: Sequence[Question], requests: Sequence[ChatRequest], plans: Iterator[Plan]) -> list[ChatRequest]:
+    """Print each choice as it comes; the requests that are left."""
+    print("What select-tools keeps", flush=True)
+    left: list[ChatRequest] = []
+    for asked, request, plan in zip(questions, requests, plans, strict=True):
+        names = [Tool.of(item.raw).name for item in plan.prompt.tools]
+        mark = "kept" if asked.tool in names else "LOST"
+        told = ", ".join(names) if len(names) < len(plan.received) - 2 else "all"
+        print(f"  {mark} {asked.language} {asked.tool:26} {len(names):2} tools: {told}", flush=True)
+        left.append(ChatRequest.parse(request.forward(plan.prompt)))
+    return left
+
+
+def told(title: str, answers: Iterator[Tried]) -> list[Tried]:
     """Print each one as it comes, and the sum."""
     print(f"\n{title}", flush=True)
     done: list[Tried] = []
-    for one in tried:
+    for one in answers:
         done.append(one)
         mark = "right" if one.right else "WRONG" if one.asked.tool in one.offered else "LOST "
         print(
@@ -183,8 +199,10 @@ def main() -> int:
     try:
         with _server(given.base) as base:
             server = Server(base)
-            full = told("With the whole catalogue", whole(server, some, tools))
-            few = told("With what select-tools keeps", selected(server, some, tools))
+            requests = requests_of(some, tools)
+            reduced = kept(some, requests, choose(server, requests))
+            full = told("With the whole catalogue", tried(server, some, requests))
+            few = told("With what select-tools keeps", tried(server, some, reduced))
     except NotAvailable as error:
         print(error, file=sys.stderr)
         return 2
