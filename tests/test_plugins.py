@@ -78,7 +78,7 @@ def test_the_documented_example_is_installed_and_does_what_it_says(tmp_path: Pat
     request.write_bytes(body([system("Be brief."), user("Find it."), *round_of(0, log), user("And now?")]))
     policy = str(EXAMPLE / "policy.toml")
     assert edgewise(site, "check", policy).returncode == 0
-    done = edgewise(site, "plan", str(request), "--window", "1900", "--policy", policy, "--json")
+    done = edgewise(site, "plan", str(request), "--window", "1700", "--policy", policy, "--json")
     plan = json.loads(done.stdout)
     (decision,) = [one for one in plan["decisions"] if one["step"] == "drop-lines"]
     assert (decision["outcome"], decision["because"]) == ("applied", "60 lines of no interest")
