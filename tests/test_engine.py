@@ -68,3 +68,15 @@ def test_a_given_window_goes_before_the_policys_and_that_before_the_table() -> N
     assert engine.plan_sync(request("gpt-4o"), None).budget.window == 6_000
     assert engine.plan_sync(request("gpt-4o"), 3_000).budget.window == 3_000
     assert Engine(Settings.load(window=5_000), policy).plan_sync(request("gpt-4o"), None).budget.window == 5_000
+
+
+def test_the_last_steps_are_taken_only_where_the_policy_has_them() -> None:
+    plan = made().last_resort(plans.long(60), Window(4_000, "given"), load("lossless"))
+    assert plan.refusal is not None
+    assert plan.sent_total == plan.received_total
+
+
+def test_a_margin_of_the_policy_goes_before_that_of_the_counter(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text('version = 1\nname = "own"\n[budget]\nmargin = 500\n', "utf-8")
+    budget = made().plan_sync(request("gpt-4o"), 8_000, load(str(tmp_path / "own.toml"))).budget
+    assert (budget.reserve, budget.margin, budget.limit) == (1_000, 500, 6_500)
