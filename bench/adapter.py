@@ -18,19 +18,21 @@ from proxy.settings import Settings
 
 
 @cache
-def _engine() -> Engine:
-    return Engine(Settings.load(), load_policy("balanced"))
+def _engine(policy: str) -> Engine:
+    return Engine(Settings.load(), load_policy(policy))
 
 
-def edgewise(body: bytes, window: int) -> Outcome:
-    """What the product makes of a request body at a window of so many tokens, with the default policy, in mode
-    enforce, on refusal a 400. No network, no store.
+def edgewise(body: bytes, window: int, *, policy: str = "balanced", beside: int = 0) -> Outcome:
+    """What the product makes of a request body at a window of so many tokens, with a policy (the default one), in mode
+    enforce, on refusal a 400. No network, no store. `beside`: tokens of an answer that the window need not hold.
 
     `Outcome.sent` is `body` itself when nothing was edited; `edited`, `edited_tools` and `injected` are taken from the
     applied decisions, never from a comparison of bytes.
     """
     request = ChatRequest.parse(body)
-    return _outcome(request, solve(_engine().planning(request, Window(window, "bench"), ask_server=False)))
+    return _outcome(
+        request, solve(_engine(policy).planning(request, Window(window, "bench", beside), ask_server=False))
+    )
 
 
 def _outcome(request: ChatRequest, plan: Plan) -> Outcome:

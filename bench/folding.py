@@ -5,9 +5,9 @@
 
 Method: each text is folded to a quarter, to a twentieth and to at most 60 of its tokens, to the shape of `classic`,
 and into lossless tables. `tests/support/folding_check.py`, which shares no code with the product, then compares every
-scalar that is left with the source at its path, spelling of numbers included, and adds up what is named as gone. Output
-must be JSON, and shorter. Problems and outliers planted in the documents must be shown where the fold is to the shape of
-`classic` or lossless; where it is to a size, shown or counted. Ends with 1 when anything is wrong.
+scalar that is left with the source at its path, spelling of numbers included, and adds up what is named as gone. The
+output must be JSON, and shorter. Problems and outliers planted in the documents must be shown where the fold is to
+the shape of `classic` or lossless; where it is to a size, shown or counted. Ends with 1 when anything is wrong.
 """
 
 import argparse

@@ -1,4 +1,5 @@
-"""Places where a text may be cut: between paragraphs, lines, sentences, words, and never inside a grapheme.
+"""Places where a text may be cut: between functions, records of a log, paragraphs, lines, sentences, words, and never
+inside a grapheme.
 
 Positions are characters. A cut looks at no more than `REACH` characters, so its cost does not depend on the text.
 """
@@ -7,8 +8,18 @@ import re
 import unicodedata
 
 REACH = 300  # how far a cut may move to find a better place; never more than a third of what is kept
+BLOCK_REACH = 600  # the same for the start of a function or of a record; never more than a sixth
 _CLUSTER = 64  # characters; longer clusters are a prank, and are cut
 
+_START = re.compile(  # a line that begins something: in code, Markdown, a diff, a log
+    r"""^(?: (?:async\ +)?(?:def|class|func|fn|function|impl|struct|enum|interface|trait|module|namespace|type)\b
+        | (?:pub|export|public|private|protected|static|abstract|final|const)\b
+        | @[A-Za-z_] | \#{1,6}\  | diff\ --git\  | @@\ -\d
+        | \[?\d{4}[-/]\d\d[-/]\d\d[T\ ,] | \[?\d\d:\d\d:\d\d | [A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:
+        | (?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|TRACE)\b )""",
+    re.MULTILINE | re.VERBOSE,
+)
+_LEADS_IN = re.compile(r"@|//|/\*|\#|\ \*")  # a line that belongs to the one below it: a decorator, a comment
 _SENTENCE = re.compile(r"[.!?…](?=\s)|[。！？；…][」』”’）】]?")
 _WORD = re.compile(r"\s|(?<=[,;，、\u3040-\u30ff\u3400-\u9fff])")
 
@@ -17,6 +28,9 @@ def cut_before(text: str, at: int) -> int:
     """The best place to end a head that should hold `at` characters at most."""
     if at >= len(text):
         return len(text)
+    starts = _starts(text, at - min(BLOCK_REACH, at // 6), at)
+    if starts:
+        return starts[-1]
     low = at - min(REACH, at // 3)
     return whole_before(text, _last_break(text, low, at) or at)
 
@@ -25,6 +39,9 @@ def cut_after(text: str, at: int) -> int:
     """The best place to begin a tail that should begin at `at` at the earliest."""
     if not 0 < at < len(text):
         return min(max(at, 0), len(text))
+    starts = _starts(text, at, at + min(BLOCK_REACH, (len(text) - at) // 6))
+    if starts:
+        return starts[0]
     high = at + min(REACH, (len(text) - at) // 3)
     return whole_after(text, _first_break(text, at, high))
 
@@ -41,6 +58,16 @@ def whole_after(text: str, at: int) -> int:
     """The nearest place at or after `at` that is between graphemes."""
     end = min(at + _CLUSTER, len(text))
     return next((place for place in range(at, end) if _is_between(text, place)), end)
+
+
+def _starts(text: str, low: int, high: int) -> list[int]:
+    """Where in the range a function, a record, a section begins, with the decorators and comments above it."""
+    found = (match.start() for match in _START.finditer(text, max(low, 0), min(high + _CLUSTER, len(text))))
+    return [at for at in found if 0 < at <= high and not _is_led_in(text, at)]
+
+
+def _is_led_in(text: str, at: int) -> bool:
+    return bool(_LEADS_IN.match(text, text.rfind("\n", max(at - REACH, 0), at - 1) + 1))
 
 
 def _last_break(text: str, low: int, high: int) -> int:

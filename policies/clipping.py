@@ -13,6 +13,7 @@ import msgspec
 
 from policies.alarms import Alarm, alarms
 from policies.boundaries import cut_after, cut_before
+from policies.diffs import is_diff, shorter_diff
 from policies.digest import Measure, digest
 
 HEAD, TAIL = 500, 200  # characters; DESIGN 5, clip
@@ -46,13 +47,19 @@ def clip(
     With `keep_tokens` head and tail are scaled, in proportion, so that the result holds nearly as much as fits. It is
     over it only when the bare note is (under 60).
     """
+    is_changes = is_diff(text)
     if keep_tokens is None:
-        shorter = clipped(text, Cut(head_chars, tail_chars, LINES, DIGEST), measure, ref)
+        cut = Cut(head_chars, tail_chars, LINES, DIGEST)
+        whole = head_chars + tail_chars
+        shorter = shorter_diff(text, whole, len, ref) if is_changes else clipped(text, cut, measure, ref)
         return shorter if len(shorter) < len(text) else text
     tokens = measure(text)
     if tokens <= keep_tokens:
         return text
-    shorter = _fitted(text, keep_tokens, head_chars / max(head_chars + tail_chars, 1), measure, ref)
+    if is_changes:
+        shorter = shorter_diff(text, keep_tokens, measure, ref)
+    else:
+        shorter = _fitted(text, keep_tokens, head_chars / max(head_chars + tail_chars, 1), measure, ref)
     return shorter if measure(shorter) < tokens else text
 
 

@@ -14,7 +14,7 @@ from policies.folding_shape import Shape
 from policies.folding_tree import MARK, Number, Tree, is_alarm_key
 
 SMALL = 64  # characters: what is no longer than the words that would stand for it stays
-TABLE = 3  # rows: fewer do not pay for a heading
+TABLE = 2  # rows: fewer do not pay for a heading
 _LONG = 40  # characters: a name that is listed is cut there
 
 

@@ -69,3 +69,36 @@ def test_a_cut_stays_within_a_third_and_on_its_side(text: str, at: int) -> None:
     assert cut_before(text, at) <= min(at, len(text))
     assert cut_before(text, at) >= min(at, len(text)) * 2 // 3 - 64
     assert min(at, len(text)) <= cut_after(text, at) <= len(text)
+
+
+CODE = """\
+import os
+
+
+def first(path):
+    with open(path) as lines:
+
+        return [line for line in lines]
+
+
+# What the second one does.
+@cache
+def second(path):
+    return first(path)
+""".replace("return [", "return [" + "0, " * 150)
+LOG = "2026-11-30 10:00:01 INFO started\n" * 20 + "2026-11-30 10:00:02 ERROR boom\n" + "    at a.b(C.java:1)\n" * 5
+LOG += "2026-11-30 10:00:03 INFO went on\n" * 20
+
+
+def test_code_is_cut_between_functions_with_what_leads_in_to_them() -> None:
+    second = CODE.index("@cache")
+    assert cut_before(CODE, second + 20) < second
+    assert CODE[cut_after(CODE, 5) :].startswith("def first(path)")
+    plain = CODE.replace("# What the second one does.\n@cache\n", "")
+    assert plain[cut_before(plain, plain.index("def second") + 20) :].startswith("def second")
+
+
+def test_a_log_is_cut_between_records_and_not_inside_a_trace() -> None:
+    inside = LOG.index("    at a.b") + 60
+    assert LOG[cut_before(LOG, inside) :].startswith("2026-11-30 10:00:02 ERROR boom")
+    assert LOG[cut_after(LOG, inside) :].startswith("2026-11-30 10:00:03 INFO went on")

@@ -29,10 +29,12 @@ class Clip:
     leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
-        large = threshold(draft, self.over_tokens, self.over_share)
-        for span in results(draft, over=0 if self.over_chars else large):
+        for span in results(draft):
             if not wanted(draft, self.when):
                 return
+            large = threshold(draft, span, self.over_tokens, self.over_share)
+            if span.tokens <= large and not self.over_chars:
+                continue
             text = draft.original(span)
             if draft.facts(span).media or len(text) <= self.over_chars or is_json(text):
                 continue

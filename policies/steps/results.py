@@ -57,6 +57,7 @@ def squeezable(draft: Draft) -> int:
     return sum(span.tokens - GENTLE_TOKENS for span in results(draft, over=GENTLE_TOKENS))
 
 
-def threshold(draft: Draft, tokens: int, share: float) -> int:
-    """The smaller of a size in tokens and a share of the limit: what counts as a large result in this window."""
-    return min(tokens, int(share * draft.limit))
+def threshold(draft: Draft, span: Span, tokens: int, share: float) -> int:
+    """From how many tokens on a result is large: the smaller of a size and a share of the limit; in the newest round,
+    which stays whole as long as older ones can go instead, the size alone."""
+    return tokens if span.tier is Tier.L1 else min(tokens, int(share * draft.limit))

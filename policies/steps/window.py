@@ -12,13 +12,15 @@ from policies.steps.results import squeezable
 
 Need = Callable[[list[Span]], int]  # of the older user messages that are left → tokens that should still go
 
+LAST_ROUNDS = 2  # these go only as far as the limit asks, not down to the target: an agent must see what it just did
 KEPT_TOKENS = 400  # a user message is said shorter if at least so much of it stays, else dropped
 NOTE_SLACK = 16  # tokens
 
 
 @dataclass(frozen=True)
 class Window:
-    """Keeps the newest rounds: as many as the first of `keep_rounds`, fewer only while the prompt is over its target.
+    """Keeps the newest rounds: as many as the first of `keep_rounds`, fewer only while the prompt is over its target,
+    none only while it is over its limit.
 
     Older user messages stay verbatim as long as they cost at most `users_share` of the limit.
     """
@@ -32,8 +34,8 @@ class Window:
     def edits(self, draft: Draft) -> Iterator[Edit]:
         for keep in self.keep_rounds:
             for spans in rounds_before(draft, keep):
-                if draft.excess <= 0:
-                    return
+                if (draft.excess if keep > LAST_ROUNDS else draft.total - draft.limit) <= 0:
+                    break
                 yield Drop(tuple(span.id for span in spans), f"older than the newest {keep} rounds")
         cap = int(self.users_share * draft.limit)
         yield from less_of_users(draft, lambda users: min(draft.excess, _cost(users) - cap))

@@ -8,7 +8,7 @@ IMAGE = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}}
 
 
 def test_a_large_text_keeps_its_ends_and_its_errors() -> None:
-    made = draft([user("a"), *round_of(0, LARGE)], limit=3000)
+    made = draft([user("a"), *round_of(0, LARGE), *round_of(1, "ok")], limit=3000)
     (edit,) = edits(Clip(), made)
     assert isinstance(edit, Rewrite)
     assert edit.span == "m2"

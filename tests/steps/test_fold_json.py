@@ -11,7 +11,7 @@ IMAGE = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}}
 
 
 def test_a_large_json_result_is_folded_and_true_to_its_source() -> None:
-    made = draft([user("a"), *round_of(0, LARGE)], limit=4000)
+    made = draft([user("a"), *round_of(0, LARGE), *round_of(1, "ok")], limit=4000)
     (edit,) = edits(FoldJson(), made)
     assert isinstance(edit, Rewrite)
     assert edit.span == "m2"
@@ -95,3 +95,10 @@ def test_always_folds_a_large_result_to_the_size_that_makes_it_large() -> None:
     made = draft([user("a"), *round_of(0, LARGE)], limit=100_000)
     edits(FoldJson(over_tokens=2000, when="always"), made)
     assert 1000 < made.total <= 2100
+
+
+def test_the_newest_result_stays_whole_while_it_is_not_large_by_itself() -> None:
+    newest = rows(250)
+    made = draft([user("a"), *round_of(0, LARGE), *round_of(1, newest)], limit=4000)
+    assert [edit.span for edit in edits(FoldJson(), made) if isinstance(edit, Rewrite)] == ["m2"]
+    assert texts(made)[4] == newest

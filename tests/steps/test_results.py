@@ -21,9 +21,11 @@ def test_the_newest_round_is_never_older_and_a_stray_result_is() -> None:
     assert [span.id for span in older(made, 0)] == ["m1"]
 
 
-def test_what_counts_as_large_depends_on_the_limit() -> None:
-    assert threshold(draft([user("a")], limit=100_000), 8000, 0.25) == 8000
-    assert threshold(draft([user("a")], limit=4000), 8000, 0.25) == 1000
+def test_what_counts_as_large_depends_on_the_limit_before_the_newest_round() -> None:
+    for limit, before, newest in ((100_000, 8000, 8000), (4000, 1000, 8000)):
+        made = draft([user("a"), *round_of(0, "x"), *round_of(1, "y")], limit=limit)
+        large = [threshold(made, made.messages[at], 8000, 0.25) for at in (2, 4)]
+        assert large == [before, newest]
 
 
 def test_what_is_above_the_gentle_size_can_be_squeezed() -> None:

@@ -144,3 +144,14 @@ def _below(folded: Any, columns: list[str], step: str | int) -> tuple[Any, list[
         rows = folded["rows"]
         return (rows[step] if step < len(rows) else folded.get(str(step), GONE)), folded["columns"]
     return GONE, []
+
+
+def scalars(source: str) -> int:
+    """How many scalars a JSON text holds."""
+    return _scalars(_parse(source))
+
+
+def _scalars(value: Any) -> int:
+    if isinstance(value, dict | list):
+        return sum(map(_scalars, value.values() if isinstance(value, dict) else value))
+    return 1
