@@ -26,8 +26,7 @@ from policies.split import split
 
 MOST_INJECTED = 16  # texts that one step may put in
 ROUNDS = 3  # plans made at most when a server counts more than was estimated
-
-
+CLOSER = 16  # tokens by which a plan that the server found too long is made shorter than it asked for
 Planning = Asking[Plan]
 
 
@@ -38,24 +37,28 @@ def plan(
     budget: Budget,
     bill: Bill | None = None,
     *,
-    ask_server: bool,
+    server: Budget | None = None,
 ) -> Planning:
-    """The plan of one request. With `ask_server` the upstream's count of the whole scales ours, before and after.
-    `bill` is the request's by `counter`, where that is known already."""
-    total = (yield from _counted(request.prompt)) if ask_server else None
-    if total is None:
+    """The plan of one request. `server` is the budget for when the upstream's own count is to be asked for, which then
+    scales ours, before and after. `bill` is the request's by `counter`, where that is known already."""
+    total = (yield from _counted(request.prompt)) if server is not None else None
+    if total is None or server is None:
         return (yield from plan_once(request, policy, counter, budget, bill))
     scaled = Scaled.to(counter, request.prompt, total)
-    made = yield from plan_once(request, policy, scaled, budget)
+    made = yield from plan_once(request, policy, scaled, server)
     for _ in range(ROUNDS):
         total = None if made.prompt is request.prompt else (yield from _counted(made.prompt))
         if total is None:
             return made
         scaled = Scaled.to(counter, made.prompt, total)
-        if budget.limit is None or total <= budget.limit:
+        over = total - server.limit if server.limit is not None else 0
+        if over <= 0:
             return _recounted(made, scaled)
-        again = yield from plan_once(request, policy, scaled, budget)
-        made = msgspec.structs.replace(again, received=made.received, received_overhead=made.received_overhead)
+        tighter = msgspec.structs.replace(server, margin=server.margin + over + CLOSER)
+        again = yield from plan_once(request, policy, scaled, tighter)
+        made = msgspec.structs.replace(
+            again, budget=server, received=made.received, received_overhead=made.received_overhead
+        )
     return made
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from policies.budget import Budget, Margin
 from policies.counting import Counter
-from policies.counting.margins import margin_of
+from policies.counting.margins import EXACT, margin_of
 from policies.counting.models import Counters, encoding_of
 from policies.counting.windows import Window, window_of
 from policies.needs import solve
@@ -93,7 +93,8 @@ class Engine:
         counter = self.counter(request.model)
         bill = counter.bill(request.prompt)
         budget = self._budget(policy, request, window, margin_of(bill, counter))
-        return plan(request, policy, counter, budget, bill, ask_server=ask_server)
+        server = self._budget(policy, request, window, EXACT) if ask_server else None
+        return plan(request, policy, counter, budget, bill, server=server)
 
     def _budget(self, policy: Policy, request: ChatRequest, window: Window | None, margin: Margin) -> Budget:
         """A window that is given with the request or by setting goes before the policy's, and that before what is known

@@ -123,12 +123,12 @@ def test_a_repair_that_makes_it_fit_stands() -> None:
 
 
 def asking(request: ChatRequest, limit: int, answer: Callable[[Need], Answer]) -> Plan:
-    return solve(plan(request, balanced(), counter(request.model), budget(limit), ask_server=True), answer)
+    return solve(plan(request, balanced(), counter(request.model), budget(limit), server=budget(limit)), answer)
 
 
 def test_without_a_server_to_ask_our_own_count_decides() -> None:
     request = chat(LOOP)
-    planning = plan(request, balanced(), counter(), budget(3000), ask_server=False)
+    planning = plan(request, balanced(), counter(), budget(3000))
     assert solve(planning, lambda _need: 1) == planned(request, 3000)
     assert asking(request, 3000, lambda _need: None) == planned(request, 3000)
 
@@ -179,7 +179,7 @@ def test_a_server_that_fails_in_between_leaves_the_scaled_estimate() -> None:
 
 
 def test_where_the_window_is_not_known_the_servers_count_is_reported_all_the_same() -> None:
-    planning = plan(chat(LOOP), reminding(), counter(), Budget(None), ask_server=True)
+    planning = plan(chat(LOOP), reminding(), counter(), Budget(None), server=Budget(None))
     answers = iter([7000, 7100])
     made = solve(planning, lambda _need: next(answers))
     assert (made.received_total, made.sent_total) == (7000, 7100)
