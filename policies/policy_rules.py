@@ -18,7 +18,7 @@ CAPS_WINDOW = 8_000  # tokens: the window for which caps are given
 SHARES = {Tier.L0: 0.08, Tier.L1: 0.15, Tier.L2: 0.35, Tier.L3: 0.42}
 CAPS = {Bucket.SYSTEM: 300, Bucket.MEMORY: 800, Bucket.SUMMARY: 2_400, Bucket.CURRENT_TURN: 2_000}
 BOUNDS = {  # enter, free to, where a policy says nothing (DESIGN 5, Levels)
-    "room": ((0.9, 0.65), (0.95, 0.65), (0.97, 0.65), (1.0, 0.75)),
+    "room": ((0.9, 0.65), (0.95, 0.65), (1.0, 0.65), (1.0, 0.75)),
     "window": ((0.5, 0.3), (0.7, 0.5), (0.85, 0.65), (0.92, 0.72)),
 }
 FREED = 0.2  # of the window: how far below its threshold a level frees, where pressure is measured against the window
