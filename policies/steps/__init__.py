@@ -15,6 +15,7 @@ def _by_name(*places: str) -> dict[str, type[Step]]:
 STEPS = _by_name(
     "reminder.Reminder",
     "project.Project",
+    "strip_base64.StripBase64",
     "minify_json.MinifyJson",
     "tabulate.Tabulate",
     "dedupe.Dedupe",
