@@ -8,4 +8,7 @@ python=.venv/bin/python
 "$python" bench/size.py
 "$python" bench/counts.py
 "$python" bench/fit.py
+"$python" bench/folding.py
+"$python" bench/lossless.py
+"$python" bench/windows60.py
 "$python" bench/cost.py

@@ -229,3 +229,12 @@ def test_what_has_nothing_to_fold_or_to_tabulate_is_left() -> None:
     assert fold_to_shape('{"a":1}', depth=2, items=1, measure=pieces) is None
     assert tabulate("plain text") is None
     assert tabulate('{"a": 1}') is None
+
+
+def test_what_only_lies_too_deep_goes_and_the_rest_stays_whole() -> None:
+    value: Any = [f"deep {number}" for number in range(200)]
+    for level in range(14):
+        value = {"level": level, "next": value, "name": f"name of level {level}"}
+    shown_ = folded(value, pieces(json.dumps(value)) // 2)
+    assert shown(shown_, ("next",) * 10 + ("name",)) == "name of level 3"
+    assert shown(shown_, ("next",) * 14) is GONE
