@@ -32,6 +32,7 @@ CHARS = 12  # characters a token: a text with more of them is taken to be over i
 NAMED = 200  # tokens of identifiers, at most, and a sixth of the target
 EASED = ("depth", "items", "chars", "members")
 STEPS = (12, 4, 1)  # rungs
+EASED_CHARS, LEAST_TRIES = 600_000, 4  # characters written while a fold is eased: what a long one costs is bounded
 PARTS = "parts are not shown"
 _ENDING = re.compile(rf"[\d,]+ of [\d,]+ items not shown|{PARTS};")
 
@@ -114,9 +115,12 @@ def _gentlest(source: Source, target: int, how: str) -> _Made:
     if best is None:
         return _made(source, LADDER[-1], how, WHOLE)
     rungs = dict.fromkeys(EASED, rung)
+    tries = iter(range(max(LEAST_TRIES, EASED_CHARS // (CHARS * target))))
     for step in STEPS:
         for field in EASED:
-            while eased := _eased(at, best, {**rungs, field: rungs[field] - step}):
+            while next(tries, None) is not None and (
+                eased := _eased(at, best, {**rungs, field: rungs[field] - step})
+            ):
                 best, rungs[field] = eased, rungs[field] - step
     return best
 

@@ -14,6 +14,9 @@ def mend(draft: Draft, editor: Editor) -> None:
     """Repair what the client sent wrong; a valid conversation is left as it is."""
     spans = draft.messages
     found = list(repairs([span.item for span in spans], [draft.facts(span) for span in spans]))
+    gone = {repair.index for repair in found if isinstance(repair, Remove)}
+    if all(span.tier is Tier.L0 or at in gone for at, span in enumerate(spans)):
+        return  # nothing but instructions would be left, which is no conversation
     for number, repair in enumerate(found):
         span = spans[repair.index]
         if isinstance(repair, Remove):

@@ -48,3 +48,11 @@ def test_an_added_result_belongs_to_the_round_of_its_call() -> None:
     assert newest is not None
     assert (older.bucket, older.tier, older.round, older.turn) == (Bucket.TOOL_RESULTS, Tier.L3, 0, 0)
     assert (newest.bucket, newest.tier, newest.round, newest.turn) == (Bucket.TOOL_RESULTS, Tier.L1, 1, 1)
+
+
+def test_what_would_leave_no_conversation_is_not_repaired() -> None:
+    made = draft([system("Be brief."), result("call_9", "lost")])
+    editor = Editor(made)
+    mend(made, editor)
+    assert ids(made) == ["m0", "m1"]
+    assert editor.decisions == []
