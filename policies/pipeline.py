@@ -87,7 +87,7 @@ def plan_once(
         draft.level = Level.UNKNOWN
     else:
         draft.limit, draft.window = budget.limit, budget.window
-        draft.caps = policy.caps_in(budget.window or budget.limit)
+        draft.caps = policy.caps_in(budget.window)
         failed += yield from press(draft, editor, policy)
     draft.reserved = 0  # what is placed now is counted as it is; what is not needs no room
     if editor.changed or injections:
@@ -119,6 +119,7 @@ def _as_received(
         counter=counter.name,
         exact=bill.exact,
         policy=policy.name,
+        caps=policy.caps_in(budget.window),
     )
 
 
@@ -195,6 +196,7 @@ def _plan(
         policy=policy.name,
         refusal=refusal,
         failed_steps=tuple(dict.fromkeys(failed)),
+        caps=draft.caps,
         side_tokens=editor.side_tokens,
     )
 

@@ -1,6 +1,6 @@
 """Edits that steps propose, decisions that the pipeline takes, and the plan that reports are made from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -136,6 +136,7 @@ class Plan(msgspec.Struct, frozen=True):
     policy: str
     refusal: Refusal | None = None
     failed_steps: tuple[str, ...] = ()
+    caps: Mapping[Bucket, int] = {}  # tokens, of the policy for this window
     side_tokens: int = 0  # what the side model cost while this was planned
 
     @property

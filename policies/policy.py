@@ -93,9 +93,9 @@ class Policy:
             routes=routes_of(given, place),
         )
 
-    def caps_in(self, window: int) -> dict[Bucket, int]:
-        """The caps of a window of so many tokens."""
-        return {bucket: cap * window // CAPS_WINDOW for bucket, cap in self.caps.items()}
+    def caps_in(self, window: int | None) -> dict[Bucket, int]:
+        """The caps of a window of so many tokens; none where it is not known."""
+        return {} if window is None else {bucket: cap * window // CAPS_WINDOW for bucket, cap in self.caps.items()}
 
 
 def _head(given: Mapping[str, Any], place: str) -> dict[str, Any]:

@@ -47,6 +47,7 @@ class Report(msgspec.Struct, frozen=True):
     edited: bool
     refused: bool
     failed_steps: tuple[str, ...]
+    over_cap: dict[str, int]  # buckets that cost more than their cap in what is sent, each with its cap
     side_tokens: int = 0  # what the side model cost
 
     @classmethod
@@ -71,6 +72,7 @@ class Report(msgspec.Struct, frozen=True):
             edited=bool(plan.decisions) and plan.sent != plan.received,
             refused=plan.refusal is not None,
             failed_steps=plan.failed_steps,
+            over_cap={bucket.value: cap for bucket, cap in plan.caps.items() if sent[bucket] > cap},
             side_tokens=plan.side_tokens,
         )
 

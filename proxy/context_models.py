@@ -73,6 +73,7 @@ class Planned(Counted):
     edited: bool
     decisions: list[Decision]
     failed_steps: list[str]
+    over_cap: dict[str, int] = Field(description="Buckets that cost more than their cap, and the cap: a warning.")
     request: dict[str, Any] | None = Field(None, description="What would be forwarded.")
     error: dict[str, Any] | None = Field(None, description="What would be answered where it cannot fit.")
 
@@ -100,6 +101,7 @@ class Summary(Shape):
     side: int | None = Field(None, description="Tokens that the side model cost, where it was asked.")
     floor: int | None = Field(None, description="The least that a refused request needs.")
     failed_steps: list[str] = []
+    over_cap: dict[str, int] | None = Field(None, description="Buckets that cost more than their cap, and the cap.")
     session: str | None = None
 
 

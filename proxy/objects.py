@@ -37,6 +37,7 @@ def plan_object(request: ChatRequest, plan: Plan, request_id: str | None = None)
         "edited": report.edited,
         "decisions": decisions(report),
         "failed_steps": list(report.failed_steps),
+        "over_cap": report.over_cap,
     }
     if plan.refusal is not None:
         return dumps(told | {"error": error_object(plan, request_id)})

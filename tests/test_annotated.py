@@ -16,8 +16,9 @@ def test_a_request_without_annotations_is_the_same_object() -> None:
 
 def test_annotations_become_notes_by_span_and_everything_else_keeps_its_bytes() -> None:
     request = ChatRequest.parse(
-        b'{ "model": "gpt-4o", "n": 1e0, "messages": [{"role":"system","content":"a" , "edgewise": {"bucket": "memory"}},'
-        b' {"role" : "user", "content": "b"}] , "tools": [{"type":"function","function":{"name":"f"},"edgewise":{}}]}'
+        b'{ "model": "gpt-4o", "n": 1e0, "messages": [{"role":"system","content":"a" ,'
+        b' "edgewise": {"bucket": "memory"}}, {"role" : "user", "content": "b"}] ,'
+        b' "tools": [{"type":"function","function":{"name":"f"},"edgewise":{}}]}'
     )
     bare = NoteReader().bare(request)
     assert bare.body == (
@@ -36,6 +37,13 @@ def test_an_annotated_request_that_fits_counts_and_leaves_without_its_annotation
     assert b"edgewise" not in bare.body
     assert made.received_total == planned(chat(plain), 8_000).received_total
     assert [(span.bucket, span.name) for span in made.received] == [("memory", "facts"), ("current_turn", "")]
+
+
+def test_a_conversation_that_grows_is_looked_at_where_it_grew() -> None:
+    reader, first = NoteReader(), [user("a")]
+    assert reader.bare(chat(first)).notes == {}
+    grown = reader.bare(chat([*first, user("b") | {"edgewise": NOTE}]))
+    assert grown.notes == {"m1": Annotation("facts", "memory")}
 
 
 def test_an_object_of_that_name_elsewhere_is_not_ours() -> None:

@@ -19,7 +19,8 @@ def test_a_message_without_one_is_the_same_object() -> None:
     assert read_message(raw, "messages[0]")[0] is raw
     other = b'{"role":"user","content":"x","edgewise":"not ours"}'
     assert read_message(other, "messages[0]") == (other, None)
-    assert read_message(b'{"content":["x"]}', "messages[0]") == (b'{"content":["x"]}', None)
+    deep = b'{"content":["x",{"type":"text","text":"x","more":{"edgewise":{}}}]}'
+    assert read_message(deep, "messages[0]") == (deep, None)
 
 
 def parts(*notes: dict[str, Any] | None, own: dict[str, Any] | None = None) -> tuple[Any, Annotation | None]:

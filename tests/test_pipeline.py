@@ -13,6 +13,7 @@ from policies.needs import Answer, Need, ServerCount, solve
 from policies.pipeline import ROUNDS, plan, plan_once
 from policies.plan import Action, Edit, Inject, Leaf, Level, Plan, changed
 from policies.policy import BucketRule, Policy
+from policies.report import Report
 from policies.request import ChatRequest
 from policies.spans import Bucket
 from policies.steps.reminder import Reminder
@@ -219,3 +220,12 @@ def test_rules_of_the_policy_and_words_of_the_client_say_which_bucket_pays() -> 
     assert [span.bucket for span in made.received] == ["system", "memory", "current_turn"]
     noted = msgspec.structs.replace(request, notes={"m1": Annotation(bucket="summary")})
     assert [span.bucket for span in planned(noted, 100_000).received] == ["system", "summary", "current_turn"]
+
+
+def test_buckets_over_their_caps_are_told_and_the_system_text_is_never_cut_for_it() -> None:
+    request = chat([system(lines(40)), user("Which station?")])
+    report = Report.of(planned(request, 8_000))
+    assert report.over_cap == {"system": 300}
+    assert (report.edited, report.level) == (False, "none")
+    assert Report.of(planned(request, 800)).over_cap["system"] == 30
+    assert Report.of(solve(plan_once(request, balanced(), counter(), Budget(None)))).over_cap == {}

@@ -1,6 +1,8 @@
 from support.prompts import draft, edits, ids, lines, round_of, said, system, texts, user
 
+from policies.annotations import Annotation
 from policies.plan import Level
+from policies.sorting import sort
 from policies.steps.emergency import Emergency
 
 
@@ -38,3 +40,16 @@ def test_messages_of_no_round_go_too() -> None:
     made = draft([odd, user("newest")], limit=30, level=Level.EMERGENCY)
     edits(Emergency(), made)
     assert ids(made) == ["m1"]
+
+
+def test_memory_goes_before_older_user_messages_the_least_important_first() -> None:
+    messages = [user("task"), system(lines(9)), system(lines(9)), user(lines(9)), user("newest")]
+    noted = {"m1": Annotation(bucket="memory", priority=2), "m2": Annotation(bucket="memory")}
+    gone = []
+    for limit in range(draft(messages).total, 0, -1):
+        made = draft(messages, limit=limit, level=Level.EMERGENCY)
+        for span in sort(made.spans, (), noted):
+            made.put(span)
+        edits(Emergency(), made)
+        gone += [one for one in ("m0", "m1", "m2", "m3") if one not in ids(made) and one not in gone]
+    assert gone == ["m2", "m1", "m3", "m0"]
