@@ -11,6 +11,7 @@ from policies.messages import Message
 from policies.plan import Level
 from policies.request import Item, Prompt
 from policies.spans import Bucket, Span
+from policies.tools import among
 
 
 class DraftState(msgspec.Struct, frozen=True):
@@ -149,7 +150,7 @@ class Draft:
         received = self.prompt
         if messages == received.messages and tools == received.tools:
             return received
-        choice = received.tool_choice if tools else None
+        choice = among(received.tool_choice, [item.raw for item in tools]) if tools else None
         return msgspec.structs.replace(received, messages=messages, tools=tools, tool_choice=choice)
 
     def rebill(self) -> None:

@@ -6,7 +6,7 @@ from policies.counting import Bill
 from policies.facts import Facts
 from policies.request import Prompt
 from policies.spans import Bucket, Evict, Span, Tier
-from policies.tools import Tool, forced
+from policies.tools import Tool, allowed, forced, name_of
 
 INSTRUCTING = ("system", "developer")
 ANSWERING = ("tool", "function")
@@ -53,11 +53,17 @@ def _tools(prompt: Prompt, bill: Bill) -> list[Span]:
 
 
 def _pinned_tools(prompt: Prompt, bill: Bill, names: Sequence[str]) -> set[int]:
-    """Tools that `tool_choice` forces or allows; one, the cheapest, under `required`."""
-    if prompt.tool_choice == b'"required"' and prompt.tools:
-        return {min(range(len(prompt.tools)), key=lambda index: bill.tools[index])}
+    """The tool that `tool_choice` forces; where one of several has to be called, the cheapest of them."""
+    if prompt.tool_choice is None or not prompt.tools:
+        return set()
     wanted = forced(prompt.tool_choice)
-    return {index for index, name in enumerate(names) if name in wanted} if wanted else set()
+    if wanted:
+        return {index for index, name in enumerate(names) if name in wanted}
+    choice = allowed(prompt.tool_choice)
+    among = {name_of(tool) for tool in choice[0]} if choice else set(names)
+    required = choice[1] if choice else prompt.tool_choice == b'"required"'
+    candidates = [index for index, name in enumerate(names) if name in among] if required else []
+    return {min(candidates, key=lambda index: bill.tools[index])} if candidates else set()
 
 
 def _turns(roles: Sequence[str]) -> list[int]:

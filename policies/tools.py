@@ -1,6 +1,7 @@
 """Read-only view of a tool definition, and its shorter form."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -57,17 +58,42 @@ def one_line(raw: bytes) -> bytes | None:
 
 
 def forced(tool_choice: bytes | None) -> frozenset[str]:
-    """Names that `tool_choice` forces or allows; such tools must stay."""
+    """The name that `tool_choice` forces: that tool must stay."""
+    name = name_of(_choice(tool_choice))
+    return frozenset([name] if name else [])
+
+
+def allowed(tool_choice: bytes | None) -> tuple[list[dict[str, Any]], bool] | None:
+    """The tools to which `tool_choice` narrows the list, and whether one has to be called; None: it does not."""
+    listed = _choice(tool_choice).get("allowed_tools")
+    tools = listed.get("tools") if isinstance(listed, dict) else None
+    if not isinstance(listed, dict) or not isinstance(tools, list):
+        return None
+    return [tool for tool in tools if isinstance(tool, dict)], listed.get("mode") == "required"
+
+
+def among(tool_choice: bytes | None, tools: Sequence[bytes]) -> bytes | None:
+    """`tool_choice` narrowed to the definitions that are left; None where it names none of them."""
+    found = allowed(tool_choice)
+    if found is None:
+        return tool_choice
+    names = {Tool.of(raw).name for raw in tools}
+    kept = [tool for tool in found[0] if name_of(tool) in names]
+    if len(kept) == len(found[0]):
+        return tool_choice
+    choice = _choice(tool_choice)
+    return dumps({**choice, "allowed_tools": {**choice["allowed_tools"], "tools": kept}}) if kept else None
+
+
+def _choice(tool_choice: bytes | None) -> dict[str, Any]:
+    """An empty one for the words `auto`, `none` and `required`."""
     if tool_choice is None or tool_choice[:1] != b"{":
-        return frozenset()
+        return {}
     try:
-        choice = loads(tool_choice)
+        choice: dict[str, Any] = loads(tool_choice)
     except NotJSON:
-        return frozenset()
-    allowed = choice.get("allowed_tools")
-    listed = allowed.get("tools") if isinstance(allowed, dict) else None
-    names = [name_of(item) for item in [choice, *(listed if isinstance(listed, list) else [])]]
-    return frozenset(name for name in names if name)
+        return {}
+    return choice
 
 
 def name_of(tool: object) -> str:

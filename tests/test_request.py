@@ -90,7 +90,7 @@ def test_a_changed_message_is_spliced_between_the_old_bytes() -> None:
 
 def test_changed_tools_leave_the_messages_as_they_were() -> None:
     request = parsed()
-    changed = Prompt("gpt-4o", request.prompt.messages, (Item.of(b'{"type":"custom"}'),))
+    changed = Prompt("gpt-4o", request.prompt.messages, (Item.of(b'{"type":"custom"}'),), b'"auto"')
     assert request.forward(changed) == (
         b'{"model" : "gpt-4o","x":1e5,"messages":[ {"role":"user","content":"a","n":null} ,{"role":"assistant"}],'
         b'"tools":[{"type":"custom"}],"tool_choice":"auto","parallel_tool_calls":true,'

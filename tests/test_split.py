@@ -1,7 +1,8 @@
+import json
 from typing import Any
 
 import msgspec
-from support.prompts import calls, counter, prompt, result, said, system, tool, user
+from support.prompts import calls, chat, counter, draft, prompt, result, said, system, tool, user
 
 from policies.spans import Bucket, Evict, Span, Tier
 from policies.split import split
@@ -97,7 +98,7 @@ def test_tools_that_tool_choice_forces_are_pinned() -> None:
     assert pinned() == []
     assert pinned(tool_choice="auto") == []
     assert pinned(tool_choice=one) == ["t2"]
-    assert pinned(tool_choice=allowed) == ["t2"]
+    assert pinned(tool_choice=allowed) == []
 
 
 def test_tools_are_named_also_where_their_counter_did_not_read_them() -> None:
@@ -121,3 +122,22 @@ def test_spans_and_overhead_add_up_to_the_bill() -> None:
     bill = counter().bill(asked)
     found = split(asked, [counter().facts(item) for item in asked.messages], bill)
     assert sum(span.tokens for span in found) + bill.overhead == bill.total
+
+
+def test_one_of_several_tools_that_must_be_called_stays() -> None:
+    tools = [tool("dear", "Reads the log. " * 20), tool("cheap"), tool("other")]
+    named = [{"type": "function", "function": {"name": name}} for name in ("dear", "cheap")]
+    for mode, pinned in (("required", ["cheap"]), ("auto", [])):
+        choice = {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": named}}
+        spans = draft([user("a")], tools=tools, tool_choice=choice).tools
+        assert [span.name for span in spans if span.evict is Evict.PINNED] == pinned
+
+
+def test_a_choice_is_narrowed_when_a_tool_it_names_is_dropped() -> None:
+    named = [{"type": "function", "function": {"name": name}} for name in ("a", "b")]
+    choice = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": named}}
+    request = chat([user("q")], tools=[tool("a"), tool("b")], tool_choice=choice)
+    made = draft([user("q")], tools=[tool("a"), tool("b")], tool_choice=choice)
+    made.remove("t0")
+    body = json.loads(request.forward(made.as_prompt()))
+    assert body["tool_choice"]["allowed_tools"]["tools"] == [named[1]]

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from policies.tools import Tool, forced, one_line
+from policies.tools import Tool, allowed, among, forced, one_line
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,32 @@ def test_a_description_is_cut_where_it_stands(raw: dict[str, Any], short: dict[s
         (b'{"function":{"name":7}}', set()),
         (
             b'{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"function":{"name":"f"}},{"name":"g"},7]}}',
-            {"f", "g"},
+            set(),
         ),
         (b'{"type":"allowed_tools","allowed_tools":{"tools":7}}', set()),
         (b'{"type":"allowed_tools","allowed_tools":7}', set()),
     ],
 )
-def test_the_tools_that_a_choice_forces_or_allows_are_named(choice: bytes | None, names: set[str]) -> None:
+def test_the_tool_that_a_choice_forces_is_named(choice: bytes | None, names: set[str]) -> None:
     assert forced(choice) == names
+
+
+ALLOWED = json.dumps(
+    {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"function": {"name": "a"}}, {"name": "b"}]}}
+).encode()
+
+
+def test_a_choice_among_tools_is_narrowed_to_those_that_are_left() -> None:
+    left = [b'{"type":"function","function":{"name":"b"}}']
+    assert json.loads(among(ALLOWED, left) or b"")["allowed_tools"] == {"mode": "auto", "tools": [{"name": "b"}]}
+    assert among(ALLOWED, [*left, b'{"function":{"name":"a"}}']) is ALLOWED
+    assert among(ALLOWED, [b'{"function":{"name":"c"}}']) is None
+    assert among(b'"auto"', left) == b'"auto"'
+
+
+def test_a_choice_among_tools_forces_none_of_them() -> None:
+    assert forced(ALLOWED) == frozenset()
+    assert forced(b'{"type":"function","function":{"name":"a"}}') == {"a"}
+    assert allowed(b'{"allowed_tools": {"tools": 7}}') is None
+    assert allowed(b'{"allowed_tools": {"mode": "required", "tools": [1, {"name": "b"}]}}') == ([{"name": "b"}], True)
+    assert allowed(b"{not json") is None
