@@ -1,8 +1,5 @@
 """What the grammar, the split and the steps ask of a message again and again, without opening it again."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import msgspec
 
 from policies.messages import Content, Message
@@ -26,7 +23,6 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     tokens: int
     exact: bool
     media: bool
-    annotation: Mapping[str, Any] | None = None
     newline: int = 0
 
     @classmethod
@@ -43,6 +39,5 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
             tokens=tokens,
             exact=exact,
             media=any(part.kind in ("image", "audio", "file") for part in message.parts),
-            annotation=message.annotation,
             newline=newline,
         )

@@ -3,7 +3,6 @@
 A view never raises on odd shapes that a client may send; what it cannot name it keeps as text, so that it is counted.
 """
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -56,7 +55,6 @@ class Message(msgspec.Struct, frozen=True):
     name: str = ""
     refusal: str = ""
     reasoning: str = ""
-    annotation: Mapping[str, Any] | None = None
 
     @property
     def text(self) -> str:
@@ -77,7 +75,6 @@ class Message(msgspec.Struct, frozen=True):
             name=_text(value.get("name")),
             refusal=_text(value.get("refusal")),
             reasoning=_text(reasoning),
-            annotation=value["edgewise"] if isinstance(value.get("edgewise"), dict) else None,
         )
 
 

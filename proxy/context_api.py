@@ -23,14 +23,14 @@ from proxy import bodies
 from proxy.access import Access
 from proxy.context_models import Counted, Error, PastRequest, Planned, Requests, ToolsUsed
 from proxy.errors import Refusal, error_body, refusal_of
-from proxy.headers import CREDENTIALS
 from proxy.history import KEPT, History
 from proxy.objects import count_object, plan_object, record_object
 from proxy.observe import facts
 from proxy.tooluse import tools_used
 
-PlanIt = Callable[[ChatRequest, int | None], Awaitable[Plan]]
-"""A request and the window to plan for in tokens (None: that of its model) → its plan; nothing is forwarded."""
+PlanIt = Callable[[ChatRequest, int | None, str, str | None], Awaitable[Plan]]
+"""A request, the window to plan for in tokens (None: that of its model), the tenant, and the policy that is asked for
+(None: that of its route) → its plan; nothing is forwarded. Raises Refusal for a policy that may not be asked for."""
 
 MOST_LISTED = 100
 
@@ -64,8 +64,7 @@ class Context:
         """Raises Refusal (401)."""
         headers = request.headers.raw
         self.access.check(headers)
-        known = CREDENTIALS | {b"edgewise-key", self.access.tenant_header or b"authorization"}
-        if not self.anonymous and not any(name in known and value for name, value in headers):
+        if not self.anonymous and not self.access.credential(headers):
             raise Refusal(401, "/context wants the credential that your requests carry", code="invalid_api_key")
         return self.access.tenant(headers)
 
@@ -83,6 +82,7 @@ def install(api: FastAPI, context: Context) -> None:
     api.include_router(routes(context))
     api.add_exception_handler(RequestValidationError, cast("ExceptionHandler", _invalid))
     api.add_exception_handler(HTTPException, cast("ExceptionHandler", _http))
+    api.add_exception_handler(BadRequest, cast("ExceptionHandler", _bad))
 
 
 def routes(context: Context) -> APIRouter:
@@ -94,12 +94,12 @@ def routes(context: Context) -> APIRouter:
     async def plan(request: Request, window: Annotated[int | None, Query(gt=0)] = None) -> Response:
         """What would be done with a chat request, span by span, before and after. Nothing is forwarded.
 
-        `window` (tokens) goes before what is known of the model. `request` is what would be forwarded; where the
-        request cannot fit, `error` is what would be answered.
+        `window` (tokens) goes before what is known of the model, `Edgewise-Policy` names a policy as it would for the
+        request itself. `request` is what would be forwarded; where it cannot fit, `error` is what would be answered.
         """
-        context.tenant(request)
+        tenant, asked = context.tenant(request), request.headers.get("edgewise-policy")
         received = await context.chat_request(request)
-        return _json(plan_object(received, await context.plan(received, window)))
+        return _json(plan_object(received, await context.plan(received, window, tenant, asked)))
 
     @router.post("/count", response_model=Counted, openapi_extra=_BODY)
     async def count(request: Request) -> Response:
@@ -142,6 +142,10 @@ async def _invalid(_: Request, error: RequestValidationError) -> Response:
     return Response(
         error_body(f"'{name}': {first['msg']}", "invalid_request_error", param=name), 400, media_type="application/json"
     )
+
+
+async def _bad(_: Request, error: BadRequest) -> Response:
+    return Response(refusal_of(error).body, 400, media_type="application/json")
 
 
 async def _http(_: Request, error: HTTPException) -> Response:

@@ -117,10 +117,10 @@ class Planning:
         try:
             wanted = Wanted.of(call, request.model, self._shelf.value, self._settings)
             request = self._notes.bare(request)
+            made = await self._planned(request, call, wanted)
         except (Refusal, BadRequest) as fault:
             refused = fault if isinstance(fault, Refusal) else refusal_of(fault)
             return Outcome(b"", (), Refused(refused.status, [JSON, *refused.headers], refused.body))
-        made = await self._planned(request, call, wanted)
         about = About(
             id=call.id,
             at=time.time(),
@@ -151,9 +151,11 @@ class Planning:
         if isinstance(outcome.note, Note):
             self._of(outcome.note.upstream).discovery.learn(outcome.note.record.about.model, error)
 
-    async def _sketch(self, request: ChatRequest, window: int | None) -> Plan:
+    async def _sketch(self, request: ChatRequest, window: int | None, tenant: str, asked: str | None) -> Plan:
         """For the API: a plan that nothing is forwarded for."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self.engine.plan_sync, request, window)
+        policy = self._shelf.value.choose(request.model, tenant, asked)
+        loop, sync = asyncio.get_running_loop(), self.engine.plan_sync
+        return await loop.run_in_executor(self._thread, sync, request, window, policy)
 
     async def _sum(self, request: ChatRequest) -> Plan:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.engine.count, request, None)
@@ -178,6 +180,8 @@ class Planning:
         try:
             steps = self.engine.planning(request, window, wanted.policy, ask_server=driver.counts is not None)
             return driver.billed(await self._driven(steps, run, driver))
+        except BadRequest:
+            raise  # the client's fault, not the planner's
         except Exception as error:  # planning broke: the last steps alone may still make it fit (DESIGN 1.7)
             log.error("%s: planning broke (%s), the last steps are tried", call.id, type(error).__name__)
             self.metrics.fell_back("emergency")

@@ -13,12 +13,14 @@ from proxy.context_api import Context, install
 from proxy.context_models import Counted, PastRequest, Planned, Requests, ToolsUsed
 from proxy.errors import Refusal
 from proxy.history import History
+from proxy.policyfile import load
 
 MINE, THEIRS = {"authorization": "Bearer mine"}, {"authorization": "Bearer theirs"}
 
 
-async def planned(request: ChatRequest, window: int | None) -> Plan:
-    return engine().plan_sync(request, window)
+async def planned(request: ChatRequest, window: int | None, tenant: str, asked: str | None) -> Plan:
+    assert len(tenant) == 32
+    return engine().plan_sync(request, window, None if asked is None else load(asked))
 
 
 async def counted(request: ChatRequest) -> Plan:
@@ -159,3 +161,9 @@ async def test_a_tenant_sees_what_its_own_tools_cost_and_how_often_they_were_cal
     assert [(tool.name, tool.offered, tool.called) for tool in used.tools] == [("read_log", 1, 1)]
     theirs = ToolsUsed.model_validate((await client.get("/context/tools", headers=THEIRS)).json())
     assert [(tool.name, tool.called, tool.never_called) for tool in theirs.tools] == [("read_log", 0, True)]
+
+
+async def test_a_plan_is_made_by_the_policy_that_is_asked_for(history: History) -> None:
+    async with served(history) as client:
+        told = await client.post("/context/plan", content=small().body, headers=MINE | {"edgewise-policy": "classic"})
+    assert told.json()["policy"] == "classic"

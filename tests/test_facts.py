@@ -6,13 +6,12 @@ from policies.messages import Message
 
 def test_the_facts_of_a_call() -> None:
     message = Message.of(
-        b'{"role":"assistant","content":null,"edgewise":{"name":"n"},"tool_calls":['
+        b'{"role":"assistant","content":null,"tool_calls":['
         b'{"id":"1","function":{"name":"f","arguments":"{}"}},{"id":"2","function":{"name":"g","arguments":"{}"}}]}'
     )
     facts = Facts.of(message, 20, exact=True)
     assert (facts.role, facts.content, facts.tokens, facts.exact) == ("assistant", "null", 20, True)
     assert (facts.call_ids, facts.call_names) == (("1", "2"), ("f", "g"))
-    assert facts.annotation == {"name": "n"}
 
 
 def test_the_facts_of_a_result_with_an_image() -> None:

@@ -91,12 +91,10 @@ def test_the_other_fields_that_cost_or_matter_are_read() -> None:
             "refusal": "No.",
             "reasoning_content": "Because.",
             "tool_call_id": "call_1",
-            "edgewise": {"bucket": "memory"},
         }
     )
     assert (opened.name, opened.refusal, opened.reasoning, opened.call_id) == ("ann", "No.", "Because.", "call_1")
-    assert opened.annotation == {"bucket": "memory"}
-    assert of({"role": "user", "edgewise": 7, "reasoning": "Hm."}) == Message("user", "absent", reasoning="Hm.")
+    assert of({"role": "user", "reasoning": "Hm."}) == Message("user", "absent", reasoning="Hm.")
 
 
 def test_a_message_that_is_no_json_raises() -> None:

@@ -1,6 +1,7 @@
 """What a request may ask for by its headers and annotations, through the whole app."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,3 +91,20 @@ async def test_an_annotation_that_cannot_be_followed_is_refused() -> None:
     response = await proxy.ask(plans.request([{"role": "user", "content": "a", "edgewise": {"evict": "never"}}]))
     assert (response.status, proxy.memory.sent) == (400, [])
     assert json.loads(response.body)["error"]["message"].startswith("'messages[0].edgewise': Invalid enum value")
+
+
+async def test_a_sketch_is_made_by_the_route_and_the_header_like_the_request_itself(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(
+        'version = 1\nname = "own"\n[[route]]\nmodel = "gpt-*"\npolicy = "classic"\n', "utf-8"
+    )
+    proxy = Proxy(policy=str(tmp_path / "own.toml"), policies=("frugal",))
+
+    async def sketched(*headers: tuple[bytes, bytes], **fields: Any) -> Response:
+        return await call(proxy.app, scope_of("POST", "/context/plan", *headers), plans.small(**fields).body)
+
+    assert json.loads((await sketched()).body)["policy"] == "classic"
+    assert json.loads((await sketched(model="qwen3")).body)["policy"] == "own"
+    assert json.loads((await sketched((b"edgewise-policy", b"frugal"))).body)["policy"] == "frugal"
+    assert (await sketched((b"edgewise-policy", b"lossless"))).status == 400
+    await proxy.ask(plans.small())
+    assert (await proxy.last())["policy"] == "classic"
