@@ -14,6 +14,8 @@ import msgspec
 
 MAX_DEPTH = 500  # msgspec and json raise RecursionError near 1,000 levels; honest clients stay far below half of that
 
+MOST_DIGITS = 4_000  # of an integer; below Python's own limit
+
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _KEY = re.compile(
@@ -23,7 +25,14 @@ _WHITE = b" \t\n\r"
 _BRACKET = re.compile(rb"[\[\]{}]")
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
-_LENIENT = json.JSONDecoder()
+
+
+def _integer(digits: str) -> int | float:
+    """JSON sets no bound; Python reads no integer of more than 4,300 digits unless told to."""
+    return int(digits) if len(digits) <= MOST_DIGITS else float(digits)
+
+
+_LENIENT = json.JSONDecoder(parse_int=_integer)
 
 
 class NotJSON(ValueError):
@@ -126,9 +135,14 @@ def dumps(value: Any) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode()
 
 
+def whole(text: str) -> str:
+    """The text with a question mark for each lone surrogate, which no encoder of UTF-8 takes."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _loads_leniently(source: bytes) -> Any:
     try:
-        return json.loads(source.decode("utf-8", "replace"))
+        return _LENIENT.decode(source.decode("utf-8", "replace"))
     except RecursionError:
         raise TooDeep from None
     except ValueError as error:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from policies.annotations import Annotation
-from policies.jsonraw import NotJSON, RawObject, array, elements, loads
+from policies.jsonraw import NotJSON, RawObject, array, elements, loads, whole
 
 JUDGED = ("model", "messages", "tools", "stream")  # repeated, they could be judged in one form and served in another
 
@@ -74,7 +74,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
             raise BadRequest(str(error)) from None
         if messages is None:
             raise BadRequest("'messages' is missing: it must be an array of messages", "messages")
-        model = model if isinstance(model, str) else ""
+        model = whole(model) if isinstance(model, str) else ""
         template = [fields.get(name) for name in ("tool_choice", "response_format", "functions")]
         prompt = Prompt(model, messages, tools or (), *template)
         return cls(body, fields, model, stream is True, prompt)
@@ -82,7 +82,10 @@ class ChatRequest(msgspec.Struct, frozen=True):
     def number(self, *names: str) -> int | None:
         """The first of the named fields that holds a positive whole number."""
         for name in names:
-            value = _small(self.object, name)
+            try:
+                value = _small(self.object, name)
+            except NotJSON:  # nested without end: no number
+                continue
             if isinstance(value, int) and not isinstance(value, bool) and value > 0:
                 return value
         return None
@@ -96,6 +99,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
             changes["messages"] = array([item.raw for item in prompt.messages])
         if not _same(prompt.tools, self.prompt.tools):
             changes.update(_tool_fields(prompt))
+            if prompt.tools and prompt.tool_choice != self.prompt.tool_choice:
+                changes["tool_choice"] = prompt.tool_choice
         return self.object.splice(changes) if changes else self.body
 
 
