@@ -83,6 +83,7 @@ class Summary(Shape):
 
     id: str
     time: str
+    tenant: str = Field(description="The first digits of the caller's hash, as `[[route]]` of a policy may name it.")
     model: str
     upstream: str
     policy: str

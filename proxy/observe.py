@@ -18,6 +18,7 @@ from proxy.headers import Header
 
 Mode = Literal["observe", "enforce"]
 
+TENANT = 8  # digits of a tenant's hash that are told: enough for a route to name it
 LABEL = 128  # characters of a name that a client chose: enough to recognise it
 REQUESTS = logging.getLogger("edgewise.requests")
 
@@ -135,6 +136,7 @@ def facts(record: Record) -> dict[str, Any]:
     told: dict[str, Any] = {
         "id": about.id,
         "time": datetime.fromtimestamp(about.at, UTC).isoformat(timespec="milliseconds"),
+        "tenant": about.tenant[:TENANT],
         "model": about.model[:LABEL],
         "upstream": about.upstream,
         "policy": report.policy,

@@ -1,15 +1,19 @@
 """What each preset does, and does not do, to the same conversations."""
 
 import json
+import tomllib
+from pathlib import Path
 
 import pytest
 from support.prompts import chat, lines, planned, round_of, rows, system, user
 
 from policies.messages import Message
 from policies.plan import Level, Plan
-from policies.policy import Policy
+from policies.policy import BUDGET, TOP, Policy
+from policies.policy_rules import CAPS, SHARES
 from proxy.policyfile import load, presets
 
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "policies.md"
 SHIPMENT = json.dumps(
     {
         "id": "SHP-4417",
@@ -120,3 +124,12 @@ def test_every_preset_but_lossless_makes_a_long_conversation_fit(name: str) -> N
     assert plan.refusal is None
     assert plan.budget.limit is not None
     assert plan.sent_total <= plan.budget.limit
+
+
+def test_the_documented_policy_has_every_key_and_is_valid() -> None:
+    text = DOCUMENT.read_text("utf-8").partition("```toml\n")[2].partition("```")[0]
+    policy = Policy.parse(text, "policies.md")
+    assert set(TOP) == set(tomllib.loads(text))
+    assert set(tomllib.loads(text)["budget"]) == set(BUDGET)
+    assert (policy.shares, policy.levels[Level.TOOL_RESULTS].large) == (SHARES, (0.75, 0.3))
+    assert {bucket: policy.caps[bucket] for bucket in CAPS} == CAPS
