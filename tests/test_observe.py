@@ -68,6 +68,7 @@ def test_a_log_line_is_one_json_object_with_figures_and_no_text() -> None:
     assert told["sent"] == sum(told["buckets"]["sent"].values())
     assert (told["overhead_ms"], told["upstream_ms"], told["status"]) == (1.23, 1500.0, 200)
     assert told["usage"] == {"prompt_tokens": 9}
+    assert told["tenant"] == "t1"
     assert told["time"] == "2026-11-03T10:00:00.250+00:00"
 
 
