@@ -42,6 +42,17 @@ class Counts:
             labels = ("other",) * len(labels)
         totals[labels] = totals.get(labels, 0) + amount
 
+    def add_each(self, amounts: Mapping[str, int], *labels: str) -> None:
+        """Each amount that is not zero; its name is the first label."""
+        totals = self._totals
+        for name, amount in amounts.items():
+            if amount:
+                key = (name, *labels)
+                if key in totals:
+                    totals[key] += amount
+                else:
+                    self.add(*key, amount=amount)
+
     def family(self) -> Metric:
         family = CounterMetricFamily(self._name, self._text, labels=self._labels)
         for labels, total in list(self._totals.items()):
@@ -119,13 +130,13 @@ class Metrics(Collector):
     def planned(self, record: Record) -> None:
         """Count what was received, what is forwarded, and what was decided."""
         report, upstream = record.report, record.about.upstream
-        self._stage("received", upstream, report.policy, report.received)
+        self._stage("received", record, report.received, report.received_total)
         if record.observing:
-            self._stage("planned", upstream, report.policy, report.sent)
+            self._stage("planned", record, report.sent, report.sent_total)
         if record.outcome == "refused":
             self._refusals.add(upstream, report.policy)
         else:
-            self._stage("sent", upstream, report.policy, record.forwarded)
+            self._stage("sent", record, record.forwarded, record.forwarded_total)
         self._requests.add(report.level.value, record.outcome)
         for decision in report.decisions:
             self._decisions.add(
@@ -175,10 +186,6 @@ class Metrics(Collector):
         allowed = tool.isprintable() and any(fnmatchcase(tool, glob) for glob in self._tool_globs)
         return tool[:LABEL] if allowed else "other"
 
-    def _stage(self, stage: Stage, upstream: str, policy: str, buckets: Mapping[str, int]) -> None:
-        total = 0
-        for bucket, tokens in buckets.items():
-            if tokens:
-                self._tokens.add(bucket, stage, upstream, policy, amount=tokens)
-                total += tokens
+    def _stage(self, stage: Stage, record: Record, buckets: Mapping[str, int], total: int) -> None:
+        self._tokens.add_each(buckets, stage, record.about.upstream, record.report.policy)
         self._sizes.see(stage, total)

@@ -4,6 +4,7 @@ All figures are tokens unless a name says otherwise. Nothing here holds a key, a
 """
 
 import logging
+import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,10 +18,14 @@ from policies.report import Report
 from proxy.headers import Header
 
 Mode = Literal["observe", "enforce"]
+Outcome = Literal["observed", "refused", "edited", "untouched"]
 
 TENANT = 8  # digits of a tenant's hash that are told: enough for a route to name it
 LABEL = 128  # characters of a name that a client chose: enough to recognise it
+SAFE = "!#$&'*+-.^_`|~:/@=,;()"  # stand in a header as they are, beside letters and digits
 REQUESTS = logging.getLogger("edgewise.requests")
+
+_PLAIN = re.compile(f"[A-Za-z0-9{re.escape(SAFE)}]*")
 
 
 class About(msgspec.Struct, frozen=True):
@@ -45,10 +50,14 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """A planned request."""
+    """A planned request. `forwarded` is, by bucket, what went to the upstream: nothing of a refused request, everything
+    where only observed."""
 
     about: About
     report: Report
+    outcome: Outcome
+    forwarded: Mapping[str, int]
+    forwarded_total: int
     refused: Refused | None = None
 
     @classmethod
@@ -58,32 +67,16 @@ class Record(msgspec.Struct, frozen=True):
         if refusal is not None:
             units = tuple({key: unit[key] for key in unit if key != "request"} for unit in refusal.units)
             told = Refused(refusal.floor, refusal.reason, units)
-        return cls(about, Report.of(plan), told)
+        report = Report.of(plan)
+        if about.mode == "observe":
+            return cls(about, report, "observed", report.received, report.received_total, told)
+        if told is not None:
+            return cls(about, report, "refused", {}, 0, told)
+        return cls(about, report, "edited" if report.edited else "untouched", report.sent, report.sent_total)
 
     @property
     def observing(self) -> bool:
-        return self.about.mode == "observe"
-
-    @property
-    def outcome(self) -> Literal["observed", "refused", "edited", "untouched"]:
-        if self.observing:
-            return "observed"
-        if self.refused is not None:
-            return "refused"
-        return "edited" if self.report.edited else "untouched"
-
-    @property
-    def forwarded(self) -> Mapping[str, int]:
-        """By bucket, what went to the upstream: nothing of a refused request, everything where only observed."""
-        if self.observing:
-            return self.report.received
-        return {} if self.refused is not None else self.report.sent
-
-    @property
-    def forwarded_total(self) -> int:
-        if self.observing:
-            return self.report.received_total
-        return 0 if self.refused is not None else self.report.sent_total
+        return self.outcome == "observed"
 
 
 class Ending(msgspec.Struct, frozen=True):
@@ -109,8 +102,12 @@ def headers(record: Record) -> list[Header]:
     if tokens:  # an empty dictionary is no field at all (RFC 9651, 3.2)
         found.append((b"edgewise-tokens", tokens.encode()))
     if record.about.session:
-        found.append((b"edgewise-session", quote(record.about.session[:LABEL], safe="!#$&'*+-.^_`|~:/@=,;()").encode()))
+        found.append((b"edgewise-session", _quoted(record.about.session[:LABEL]).encode()))
     return found
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else quote(name, safe=SAFE)
 
 
 def _budget(record: Record) -> str:
@@ -133,6 +130,7 @@ def _budget(record: Record) -> str:
 def facts(record: Record) -> dict[str, Any]:
     """A request in a few lines, for the log and for lists; no spans."""
     about, report = record.about, record.report
+    received, same = _told(report.received), record.forwarded is report.received
     told: dict[str, Any] = {
         "id": about.id,
         "time": datetime.fromtimestamp(about.at, UTC).isoformat(timespec="milliseconds"),
@@ -149,10 +147,7 @@ def facts(record: Record) -> dict[str, Any]:
         "exact": report.exact,
         "received": report.received_total,
         "sent": record.forwarded_total,
-        "buckets": {
-            "received": _told(report.received),
-            "sent": _told(record.forwarded),
-        },
+        "buckets": {"received": received, "sent": received if same else _told(record.forwarded)},
         "done": report.done,
     }
     if record.observing:
@@ -194,17 +189,33 @@ def usage_figures(usage: Mapping[str, Any]) -> dict[str, int]:
     return {key: value for key, value in found.items() if isinstance(value, int) and not isinstance(value, bool)}
 
 
+class Lines(logging.StreamHandler[TextIO]):
+    """Request lines on a stream, with no prefix in front of the JSON."""
+
+    def put(self, line: str) -> None:
+        """What the logging package does with a line, but for the record: who logged, when, in which thread and process
+        would be found out for nothing, at twice the cost of the line."""
+        try:
+            self.stream.write(line + self.terminator)
+            self.stream.flush()
+        except (OSError, ValueError):  # closed, or nobody reads it any more
+            self.handleError(REQUESTS.makeRecord(REQUESTS.name, logging.INFO, __file__, 0, line, (), None))
+
+
 def log_request(record: Record, ending: Ending) -> None:
-    if REQUESTS.isEnabledFor(logging.INFO):
-        line = log_line(record, ending)  # as `info` would, but for the search through the stack for who called it
-        REQUESTS.handle(REQUESTS.makeRecord(REQUESTS.name, logging.INFO, __file__, 0, line, (), None))
+    if not REQUESTS.isEnabledFor(logging.INFO):
+        return
+    line = log_line(record, ending)
+    match REQUESTS.handlers:
+        case [Lines() as lines]:
+            lines.put(line)
+        case _:
+            REQUESTS.info(line)
 
 
 def log_to(stream: TextIO = sys.stderr) -> None:
-    """Request lines go to `stream` as they are, with no prefix in front of the JSON."""
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    REQUESTS.handlers[:] = [handler]
+    """Request lines go to `stream` as they are."""
+    REQUESTS.handlers[:] = [Lines(stream)]
     REQUESTS.propagate = False
 
 

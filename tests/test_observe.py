@@ -102,3 +102,20 @@ def test_request_lines_have_no_prefix_and_obey_the_level() -> None:
     REQUESTS.setLevel(logging.INFO)
     log_request(made, Ending(499, None, 0.001, None))
     assert [json.loads(line)["status"] for line in stream.getvalue().splitlines()] == [499]
+
+
+@pytest.mark.usefixtures("_as_it_was")
+def test_a_stream_that_nobody_reads_fails_no_request(capsys: pytest.CaptureFixture[str]) -> None:
+    stream = io.StringIO()
+    log_to(stream)
+    stream.close()
+    REQUESTS.setLevel(logging.INFO)
+    log_request(record(plan(small())), Ending(200, None, 0.001, None))
+    assert "closed file" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_as_it_was")
+def test_without_a_stream_of_their_own_request_lines_are_logged_like_others(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    log_request(record(plan(small())), Ending(200, None, 0.001, None))
+    assert [json.loads(one.getMessage())["status"] for one in caplog.records] == [200]
