@@ -27,6 +27,10 @@ class Ask(msgspec.Struct, frozen=True):
     max_tokens: int
 
 
+class Anybody(msgspec.Struct, frozen=True):
+    """Is there a side model that may be asked now? Put before a question that is work to put. Answered with 1."""
+
+
 class Reply(msgspec.Struct, frozen=True):
     """What the side model said, and what it cost: tokens of its prompt and its answer."""
 
@@ -34,7 +38,7 @@ class Reply(msgspec.Struct, frozen=True):
     tokens: int
 
 
-Need = ServerCount | Ask
+Need = ServerCount | Ask | Anybody
 Answer = int | Reply | None
 T = TypeVar("T")
 Asking = Generator[Need, Answer, T]

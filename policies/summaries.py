@@ -16,7 +16,7 @@ from policies.digest import identifiers
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.messages import Message
-from policies.needs import Ask, Asking
+from policies.needs import Anybody, Ask, Asking
 from policies.plan import Level
 from policies.spans import Span
 
@@ -64,6 +64,8 @@ def summary(draft: Draft, editor: Editor, frame: str, free: int) -> Asking[Summa
     left = sum(draft.received(span).tokens for span in dropped)
     cap = min(MOST_TOKENS, int(SHARE * draft.limit), free, left // SHRINKS)
     if cap < LEAST_TOKENS or draft.level is Level.EMERGENCY:
+        return None
+    if not (yield Anybody()):
         return None
     quotes = _quotes(draft, dropped, int(QUOTES_SHARE * cap))
     needed = used_later(draft, dropped)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from policies.needs import Answer, Ask, Need
+from policies.needs import Answer, Anybody, Ask, Need
 from policies.plan import Plan
 from proxy.servercount import ServerCount
 from proxy.sidemodel import Questions
@@ -21,6 +21,8 @@ class Driver(msgspec.Struct, frozen=True):
         """None: there is nobody to ask, it failed, or it took too long."""
         if isinstance(need, Ask):
             return None if self.questions is None else await self.questions.answer(need)
+        if isinstance(need, Anybody):
+            return 1 if self.questions is not None and self.questions.open else None
         return None if self.counts is None else await self.counts.count(need.prompt, self.told)
 
     def billed(self, made: Plan) -> Plan:

@@ -237,9 +237,14 @@ class Questions:
         self.spent = 0
         self._side, self._tenant, self._left = side, tenant, side.lane.total
 
+    @property
+    def open(self) -> bool:
+        """Whether another question would be asked."""
+        return self._left > 0
+
     async def answer(self, ask: Ask) -> Reply | None:
         """None when nobody answered, too late, too long or nothing. Raises nothing but cancellation."""
-        if self._left <= 0:
+        if not self.open:
             return None
         started = self._side.clock()
         outcome, reply = await self._side.ask(ask, self._tenant, min(self._side.lane.timeout, self._left))

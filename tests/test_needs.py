@@ -19,7 +19,7 @@ def asking() -> Asking[list[Answer]]:
 
 def test_needs_are_answered_in_their_order_by_a_plain_function() -> None:
     def answer(need: Need) -> Answer:
-        return 7 if isinstance(need, ServerCount) else Reply(f"{need.prompt}: {need.values['text']}", 9)
+        return Reply(f"{need.prompt}: {need.values['text']}", 9) if isinstance(need, Ask) else 7
 
     assert solve(asking(), answer) == [7, Reply("summary: b", 9)]
 

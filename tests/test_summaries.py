@@ -9,7 +9,7 @@ from support.prompts import calls, draft, lines, planned_with, result, said, sys
 
 from policies.draft import Draft
 from policies.editor import Editor
-from policies.needs import Answer, Ask, Need, Reply, solve
+from policies.needs import Answer, Anybody, Ask, Need, Reply, solve
 from policies.notes import note
 from policies.plan import Drop, Inject, Leaf, Level
 from policies.spans import Span
@@ -53,6 +53,8 @@ class Model:
         self._reply = None if text is None else Reply(text, tokens)
 
     def __call__(self, need: Need) -> Answer:
+        if isinstance(need, Anybody):
+            return 1
         assert isinstance(need, Ask)
         self.asked.append(need)
         return self._reply
