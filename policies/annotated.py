@@ -23,7 +23,11 @@ class NoteReader:
         """The request with its annotations as `notes`; the same object where it has none. Raises BadRequest."""
         prompt = request.prompt
         items = [*prompt.messages, *prompt.tools]
-        if None not in self._bare.all([item.key for item in items]) or not any([self._marked(one) for one in items]):
+        known = self._bare.all([item.key for item in items])
+        if None not in known:
+            return request
+        fresh = [item for item, bare in zip(items, known, strict=True) if bare is None]
+        if not any([self._marked(item) for item in fresh]):
             return request
         try:
             body, notes = _unannotated(request)
@@ -32,9 +36,7 @@ class NoteReader:
         return request if body is None else msgspec.structs.replace(ChatRequest.parse(body), notes=notes)
 
     def _marked(self, item: Item) -> bool:
-        """Every item is looked at, so that all are remembered."""
-        if item.key in self._bare:
-            return False
+        """Every fresh item is looked at, so that all are remembered."""
         if MARK in item.raw:
             return True
         self._bare.set(item.key, True)

@@ -4,6 +4,8 @@ import msgspec
 
 from policies.messages import Content, Message
 
+MEDIA = frozenset(["image", "audio", "file"])  # kinds of parts
+
 
 class Facts(msgspec.Struct, frozen=True, gc=False):
     """A message in figures and names; none of its text.
@@ -31,13 +33,13 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
         return cls(
             role=message.role,
             content=message.content,
-            call_ids=tuple(call.id for call in message.calls),
-            call_names=tuple(call.name for call in message.calls),
+            call_ids=tuple([call.id for call in message.calls]),
+            call_names=tuple([call.name for call in message.calls]),
             call_id=message.call_id,
             name=message.name,
             chars=len(message.text),
             tokens=tokens,
             exact=exact,
-            media=any(part.kind in ("image", "audio", "file") for part in message.parts),
+            media=any([part.kind in MEDIA for part in message.parts]),
             newline=newline,
         )

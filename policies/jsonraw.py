@@ -79,6 +79,10 @@ class RawObject(msgspec.Struct, frozen=True):
                 return self.source[member.start : member.end]
         return None
 
+    def values(self) -> dict[str, bytes]:
+        """The bytes of all members by name, of each name the last."""
+        return {one.name: self.source[one.start : one.end] for one in self.members}
+
     def repeated(self, names: Sequence[str]) -> str | None:
         """The first of `names` that stands twice, or None."""
         seen = [member.name for member in self.members]

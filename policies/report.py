@@ -53,8 +53,10 @@ class Report(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, plan: Plan) -> "Report":
         received = sent = _by_bucket(plan.received, plan.received_overhead)
+        total = sent_total = sum(received.values())
         if plan.sent is not plan.received or plan.sent_overhead != plan.received_overhead:
             sent = _by_bucket(plan.sent, plan.sent_overhead)
+            sent_total = sum(sent.values())
         return cls(
             level=plan.level,
             limit=plan.budget.limit,
@@ -62,8 +64,8 @@ class Report(msgspec.Struct, frozen=True):
             reserve=plan.budget.reserve,
             received=received,
             sent=sent,
-            received_total=sum(received.values()),
-            sent_total=sum(sent.values()),
+            received_total=total,
+            sent_total=sent_total,
             exact=plan.exact,
             counter=plan.counter,
             policy=plan.policy,

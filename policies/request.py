@@ -67,15 +67,16 @@ class ChatRequest(msgspec.Struct, frozen=True):
             fields = RawObject.parse(body)
             if repeated := fields.repeated(JUDGED):
                 raise BadRequest(f"'{repeated}' stands twice in the request body", repeated)
-            messages = _items(fields, "messages")
-            tools = _items(fields, "tools")
-            model, stream = _small(fields, "model"), _small(fields, "stream")
+            values = fields.values()
+            messages = _items(values.get("messages"), "messages")
+            tools = _items(values.get("tools"), "tools")
+            model, stream = _small(values.get("model")), _small(values.get("stream"))
         except NotJSON as error:
             raise BadRequest(str(error)) from None
         if messages is None:
             raise BadRequest("'messages' is missing: it must be an array of messages", "messages")
         model = whole(model) if isinstance(model, str) else ""
-        template = [fields.get(name) for name in ("tool_choice", "response_format", "functions")]
+        template = [values.get(name) for name in ("tool_choice", "response_format", "functions")]
         prompt = Prompt(model, messages, tools or (), *template)
         return cls(body, fields, model, stream is True, prompt)
 
@@ -83,7 +84,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
         """The first of the named fields that holds a positive whole number."""
         for name in names:
             try:
-                value = _small(self.object, name)
+                value = _small(self.object.get(name))
             except NotJSON:  # nested without end: no number
                 continue
             if isinstance(value, int) and not isinstance(value, bool) and value > 0:
@@ -114,8 +115,7 @@ def _same(ours: Sequence[Item], theirs: Sequence[Item]) -> bool:
     return len(ours) == len(theirs) and all(a is b for a, b in zip(ours, theirs, strict=True))
 
 
-def _items(fields: RawObject, name: str) -> tuple[Item, ...] | None:
-    raw = fields.get(name)
+def _items(raw: bytes | None, name: str) -> tuple[Item, ...] | None:
     if raw is None or raw == b"null":
         return None
     if raw[:1] != b"[":
@@ -127,6 +127,5 @@ def _items(fields: RawObject, name: str) -> tuple[Item, ...] | None:
     return items
 
 
-def _small(fields: RawObject, name: str) -> object:
-    raw = fields.get(name)
+def _small(raw: bytes | None) -> object:
     return None if raw is None or len(raw) > 4096 else loads(raw)

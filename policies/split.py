@@ -15,8 +15,8 @@ ANSWERING = ("tool", "function")
 def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...]:
     """Messages first, then tools, each with its tokens of `bill`. Shapes: len(prompt.messages) + len(prompt.tools)."""
     rounds = _rounds(facts)
-    newest = _newest(facts, rounds)
     roles = [fact.role for fact in facts]
+    newest = _newest(roles, rounds)
     classes = [_OLDER.get(role, _SAID) for role in roles]
     for index in newest:
         classes[index] = _NEWEST.get(roles[index], _ASKED)
@@ -32,7 +32,7 @@ def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...
         rounds,
     )
     spans = list(map(Span, *columns)) if roles else []
-    return tuple(spans + _tools(prompt, bill))
+    return tuple(spans + _tools(prompt, bill) if prompt.tools else spans)
 
 
 _SAID = (Bucket.HISTORY, Tier.L3, Evict.RECONSTRUCTIBLE)
@@ -95,15 +95,17 @@ def _names(facts: Sequence[Facts]) -> list[str]:
     for fact in facts:
         if fact.call_ids:
             called.update(zip(fact.call_ids, fact.call_names, strict=True))
-        names.append(fact.name or called.get(fact.call_id, ""))
+        names.append(fact.name or (called.get(fact.call_id, "") if fact.call_id else ""))
     return names
 
 
-def _newest(facts: Sequence[Facts], rounds: Sequence[int]) -> set[int]:
+def _newest(roles: Sequence[str], rounds: Sequence[int]) -> set[int]:
     """Indexes of the newest user message, and of the newest round where it stands after that message."""
-    user = max((index for index, fact in enumerate(facts) if fact.role == "user"), default=-1)
-    newest = {user} if user >= 0 else set()
-    last = max((number for number in rounds[user + 1 :]), default=-1)
+    if not roles:
+        return set()
+    user = len(roles) - 1 - roles[::-1].index("user") if "user" in roles else -1
+    newest = {user, len(roles) - 1} if user >= 0 else {len(roles) - 1}
+    last = max(rounds[user + 1 :], default=-1)
     if last >= 0:
-        newest |= {index for index in range(user + 1, len(facts)) if rounds[index] == last}
-    return newest | ({len(facts) - 1} if facts else set())
+        newest |= {index for index in range(rounds.index(last, user + 1), len(roles)) if rounds[index] == last}
+    return newest

@@ -44,22 +44,25 @@ def find(headers: Iterable[Header], name: bytes) -> bytes | None:
 
 def to_upstream(headers: Sequence[Header], kept: frozenset[bytes]) -> list[Header]:
     """Request headers that go on: all but `kept`, those that Connection names, and Edgewise's own."""
-    kept |= _named_by_connection(headers)
+    if named := _named_by_connection(headers):
+        kept |= named
     return [header for header in headers if header[0] not in kept and not header[0].startswith(OWN_PREFIX)]
 
 
 def to_client(headers: Sequence[Header], status: int) -> list[Header]:
     """Response headers that go on, names in lower case. 204 and 304 carry no body, hence no length."""
     lowered = [(name.lower(), value) for name, value in headers]
-    kept = KEPT_FROM_CLIENT | _named_by_connection(lowered)
+    kept = KEPT_FROM_CLIENT
+    if named := _named_by_connection(lowered):
+        kept |= named
     if status in BODILESS:
         kept |= {b"content-length"}
     return [header for header in lowered if header[0] not in kept and not header[0].startswith(OWN_PREFIX)]
 
 
-def _named_by_connection(headers: Sequence[Header]) -> frozenset[bytes]:
+def _named_by_connection(headers: Sequence[Header]) -> set[bytes]:
     named: set[bytes] = set()
     for name, value in headers:
         if name == b"connection":
             named.update(token.strip().lower() for token in value.split(b","))
-    return frozenset(named)
+    return named

@@ -17,9 +17,8 @@ def session_of(request: ChatRequest, call: Call, spans: Sequence[Span]) -> str:
     """The name that the client gave (a header, or `prompt_cache_key`), else a digest of how the conversation began:
     tenant, upstream, model, system text and first user message."""
     given = {name: value for name, value in reversed(call.headers) if name in NAMED_BY and value}
-    for name in NAMED_BY:
-        if name in given:
-            return given[name].decode("latin-1")[:LONGEST]
+    if given:
+        return next(given[name] for name in NAMED_BY if name in given).decode("latin-1")[:LONGEST]
     return _named_in_body(request) or _digest(request, call, spans)
 
 

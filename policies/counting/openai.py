@@ -123,8 +123,9 @@ class OpenAICounter:
             while end < len(known) and known[end].role in RESULTS:
                 end += 1
             if len(facts.call_names) == 1:
+                name = self._name_of(facts.call_names[0])
                 for result in range(at + 1, end):
-                    messages[result] += self._name_of(facts.call_names[0])
+                    messages[result] += name
             else:
                 settled = self._round(items[at:end], known[at:end])
                 messages[at:end] = settled.tokens
@@ -225,4 +226,6 @@ class OpenAICounter:
 def _fresh(items: Sequence[Item], seen: Memo[bytes, V]) -> int:
     """Bytes of what is not among `seen`."""
     found = seen.all([item.key for item in items])
-    return sum(len(item.raw) for item, value in zip(items, found, strict=True) if value is None)
+    if None not in found:
+        return 0
+    return sum([len(item.raw) for item, value in zip(items, found, strict=True) if value is None])
