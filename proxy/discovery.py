@@ -115,28 +115,29 @@ class Discovery:
         self._ask_again = 0.0
         self._retry = RETRY
 
-    async def found(self, headers: Mapping[str, str] | None = None) -> Found:
+    async def found(self, headers: Callable[[], Mapping[str, str]] = dict) -> Found:
         """What is known, at once, or `first_wait` seconds after the first call at the latest. Never raises.
 
-        Questions are asked in the background, one round at a time; `headers` go with them (an API key, say).
+        Questions are asked in the background, one round at a time; what `headers` returns goes with them (an API key,
+        say).
         """
         now = self._clock()
         if self._probe and self._asking is None and now >= self._ask_again:
             self._asked_first = now if self._asked_first is None else self._asked_first
             self._ask_again = now + RETRY
-            self._asking = asyncio.create_task(self._ask(dict(headers or {})))
+            self._asking = asyncio.create_task(self._ask(dict(headers())))
         if self._asking is not None and self._asked_first is not None:
             left = self._asked_first + self._first_wait - now
             if left > 0:
                 await asyncio.wait([self._asking], timeout=left)
         return self._found
 
-    async def window(self, model: str, headers: Mapping[str, str] | None = None) -> Window | None:
+    def window(self, model: str, found: Found) -> Window | None:
         """The window that this upstream told for `model`: in an error, else when it was asked."""
         learned, until = self._learned.get(model) or (0, 0.0)
         if self._clock() < until:
             return Window(learned, "error")
-        tokens = (await self.found(headers)).window(model)
+        tokens = found.window(model)
         return None if tokens is None else Window(tokens, "server")
 
     def learn(self, model: str, body: bytes) -> int | None:
@@ -201,13 +202,10 @@ class Windows:
         self._table = table
         self._looked_up: Memo[str, tuple[Window | None]] = Memo(LEARNED)
 
-    async def of(
-        self, model: str, upstream: Discovery | None = None, headers: Mapping[str, str] | None = None
-    ) -> Window | None:
-        """The window, or None: it is never guessed. Waits for `upstream` no longer than `Discovery.found` does."""
-        if (tokens := overridden(model, self._overrides)) is not None:
+    def of(self, model: str, told: Window | None = None) -> Window | None:
+        """The window, or None: it is never guessed. `told` is the upstream's word for it."""
+        if self._overrides and (tokens := overridden(model, self._overrides)) is not None:
             return Window(tokens, "override")
-        told = await upstream.window(model, headers) if upstream else None
         return told or self._shipped(model)
 
     def _shipped(self, model: str) -> Window | None:

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from itertools import accumulate
 from typing import Literal
 
+import msgspec
 from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
@@ -60,29 +61,31 @@ class Counts:
         return family
 
 
+class _Seen(msgspec.Struct):
+    counts: list[int]  # of the values up to each bound and above the one before, then the rest
+    total: float = 0.0  # of all values
+
+
 class Values:
     """A histogram with one label."""
 
     def __init__(self, name: str, text: str, label: str, bounds: tuple[float, ...]) -> None:
         self._name, self._text, self._label, self._bounds = f"edgewise_{name}", text, label, bounds
-        self._counts: dict[
-            str, list[int]
-        ] = {}  # of the values up to each bound and above the one before, then the rest
-        self._sums: dict[str, float] = {}
+        self._seen: dict[str, _Seen] = {}
 
     def see(self, label: str, value: float) -> None:
-        counts = self._counts.get(label)
-        if counts is None:
-            counts = self._counts[label] = [0] * (len(self._bounds) + 1)
-        counts[bisect_left(self._bounds, value)] += 1
-        self._sums[label] = self._sums.get(label, 0.0) + value
+        seen = self._seen.get(label)
+        if seen is None:
+            seen = self._seen[label] = _Seen([0] * (len(self._bounds) + 1))
+        seen.counts[bisect_left(self._bounds, value)] += 1
+        seen.total += value
 
     def family(self) -> Metric:
         family = HistogramMetricFamily(self._name, self._text, labels=(self._label,))
         names = [*(str(float(bound)) for bound in self._bounds), "+Inf"]
-        for label, total in list(self._sums.items()):
-            buckets = list(zip(names, accumulate(self._counts[label]), strict=True))
-            family.add_metric((label,), buckets, total)
+        for label, seen in list(self._seen.items()):
+            buckets = list(zip(names, accumulate(seen.counts), strict=True))
+            family.add_metric((label,), buckets, seen.total)
         return family
 
 

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -168,15 +169,16 @@ class Planning:
         return {name.decode(): value.decode("latin-1") for name, value in sent}
 
     async def _planned(self, request: ChatRequest, call: Call, wanted: Wanted) -> Plan:
-        asked, told = self._of(call.upstream), self._told(call)
-        window = await self._windows.of(request.model, asked.discovery, told)
+        asked, told = self._of(call.upstream), partial(self._told, call)
         found = await asked.discovery.found(told)
+        window = self._windows.of(request.model, asked.discovery.window(request.model, found))
         if not self.engine.answers_at_once(request.model):
             await asyncio.to_thread(self.engine.counter, request.model)
         new = self.engine.counter(request.model).new_bytes(request.prompt)
         asks = self._side is not None and len(request.body) > INLINE_BYTES  # a question may have to tell all of it
         run = self._in_thread if new > INLINE_BYTES or asks else _inline
-        driver = Driver(asked.counts if found.counting else None, told, self._questions(call, wanted))
+        counts, speaking = (asked.counts, told()) if found.counting else (None, {})
+        driver = Driver(counts, speaking, self._questions(call, wanted))
         try:
             steps = self.engine.planning(request, window, wanted.policy, ask_server=driver.counts is not None)
             return driver.billed(await self._driven(steps, run, driver))

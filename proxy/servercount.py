@@ -75,7 +75,7 @@ class ServerCount:
         if (known := self._memo.get(key)) is not None:
             self.outcomes["memo"] += 1
             return known
-        counting = (await self._upstream.found(headers)).counting
+        counting = (await self._upstream.found(lambda: headers or {})).counting
         if counting is None or self._clock() < self._closed_until:
             self.outcomes["skipped"] += 1
             return None

@@ -165,7 +165,7 @@ async def test_a_server_that_falls_silent_keeps_what_it_told() -> None:
 
 async def test_the_key_goes_with_the_questions() -> None:
     server = Server(VLLM)
-    await Discovery(LOCAL, server.client(), first_wait=60).found({"authorization": "Bearer k"})
+    await Discovery(LOCAL, server.client(), first_wait=60).found(lambda: {"authorization": "Bearer k"})
     assert {request.headers["authorization"] for request in server.seen} == {"Bearer k"}
 
 
@@ -218,16 +218,17 @@ async def test_an_error_teaches_a_hosted_model_too_and_is_forgotten_in_time() ->
     body = json.dumps({"error": {"message": OPENAI}}).encode()
     assert upstream.learn("tuned", body) == 8192
     assert upstream.learn("tuned", b"{}") is None
-    assert await upstream.window("tuned") == Window(8192, "error")
-    assert await upstream.window("other") is None
+    assert upstream.window("tuned", Found()) == Window(8192, "error")
+    assert upstream.window("other", Found()) is None
     clock.now = LEARNED_FRESH
-    assert await upstream.window("tuned") is None
+    assert upstream.window("tuned", Found()) is None
 
 
 async def test_the_operator_is_believed_first_then_the_upstream_then_the_table() -> None:
     upstream = Discovery(LOCAL, Server(VLLM).client(), first_wait=60)
     windows = Windows({"mine*": 1_000}, {"gpt-4o": (128_000, 16_384)})
-    assert await windows.of("mine-7b", upstream) == Window(1_000, "override")
-    assert await windows.of("gpt-4o", upstream) == Window(40960, "server")
-    assert await windows.of("gpt-4o") == Window(128_000, "table")
-    assert await windows.of("nobody-knows") is None
+    found = await upstream.found()
+    assert windows.of("mine-7b", upstream.window("mine-7b", found)) == Window(1_000, "override")
+    assert windows.of("gpt-4o", upstream.window("gpt-4o", found)) == Window(40960, "server")
+    assert windows.of("gpt-4o") == Window(128_000, "table")
+    assert windows.of("nobody-knows") is None

@@ -83,6 +83,8 @@ class OpenAICounter:
         return [facts or self.facts(item) for facts, item in zip(found, items, strict=True)]
 
     def _all_tools(self, items: Sequence[Item]) -> list[Tool]:
+        if not items:
+            return []
         found = self._tools.all([item.key for item in items])
         return [tool or self._tool(item) for tool, item in zip(found, items, strict=True)]
 
@@ -225,7 +227,7 @@ class OpenAICounter:
 
 def _fresh(items: Sequence[Item], seen: Memo[bytes, V]) -> int:
     """Bytes of what is not among `seen`."""
-    found = seen.all([item.key for item in items])
+    found = seen.all([item.key for item in items]) if items else []
     if None not in found:
         return 0
     return sum([len(item.raw) for item, value in zip(items, found, strict=True) if value is None])
