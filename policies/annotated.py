@@ -6,7 +6,7 @@ import msgspec
 
 from policies.annotations import MARK, Annotation, WrongAnnotation, read_message, read_tool
 from policies.counting.memo import Memo
-from policies.jsonraw import array
+from policies.jsonraw import NotJSON, array
 from policies.request import BadRequest, ChatRequest, Item
 
 REMEMBERED = 65_536  # messages and tools, in each of two generations
@@ -31,7 +31,7 @@ class NoteReader:
             return request
         try:
             body, notes = _unannotated(request)
-        except WrongAnnotation as error:
+        except (WrongAnnotation, NotJSON) as error:
             raise BadRequest(str(error)) from None
         return request if body is None else msgspec.structs.replace(ChatRequest.parse(body), notes=notes)
 

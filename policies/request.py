@@ -14,6 +14,8 @@ from policies.jsonraw import NotJSON, RawObject, array, elements, loads, whole
 
 JUDGED = ("model", "messages", "tools", "stream")  # repeated, they could be judged in one form and served in another
 
+ALONE = ("tool_choice", "parallel_tool_calls")  # refused upstream where no tools are offered
+
 
 class BadRequest(ValueError):
     """The client's fault; the message names the field and what is wrong with it. Suggested status: 400."""
@@ -102,13 +104,20 @@ class ChatRequest(msgspec.Struct, frozen=True):
             changes.update(_tool_fields(prompt))
             if prompt.tools and prompt.tool_choice != self.prompt.tool_choice:
                 changes["tool_choice"] = prompt.tool_choice
+        elif changes and not prompt.tools:
+            changes.update(self._without_tools())
         return self.object.splice(changes) if changes else self.body
+
+    def _without_tools(self) -> dict[str, bytes | None]:
+        """Fields that no request may carry which offers no tools: repaired in what leaves edited (DESIGN 1.3)."""
+        empty = self.object.get("tools") not in (None, b"null")
+        return dict.fromkeys((*ALONE, "tools") if empty else ALONE)
 
 
 def _tool_fields(prompt: Prompt) -> dict[str, bytes | None]:
     if prompt.tools:
         return {"tools": array([item.raw for item in prompt.tools])}
-    return {"tools": None, "tool_choice": None, "parallel_tool_calls": None}  # an empty array is refused upstream
+    return dict.fromkeys(("tools", *ALONE))  # an empty array is refused upstream
 
 
 def _same(ours: Sequence[Item], theirs: Sequence[Item]) -> bool:

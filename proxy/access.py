@@ -38,11 +38,14 @@ class Access(msgspec.Struct, frozen=True):
 
     def tenant(self, headers: Sequence[Header]) -> str:
         """32 hex digits that stand for the caller; the credential itself is kept nowhere."""
-        if self.tenant_header is not None:
-            credential = find(headers, self.tenant_header) or b""
-        else:
-            credential = find(headers, KEY_HEADER) or _bearer(headers)
+        credential = self.credential(headers)
         return hashlib.blake2b(credential, digest_size=16, person=b"edgewise-tenant").hexdigest()
+
+    def credential(self, headers: Sequence[Header]) -> bytes:
+        """What tells whose a request is; empty for a caller that nothing tells from others."""
+        if self.tenant_header is not None:
+            return find(headers, self.tenant_header) or b""
+        return find(headers, KEY_HEADER) or _bearer(headers)
 
     def credentials(self, headers: list[Header], received: Sequence[Header], upstream: Upstream) -> list[Header]:
         """The outgoing headers with the key that speaks for the request at `upstream`."""
@@ -59,4 +62,4 @@ def _bearer(headers: Sequence[Header]) -> bytes:
     if authorization is not None:
         scheme, _, key = authorization.partition(b" ")
         return key.strip() if scheme.lower() == b"bearer" else authorization
-    return find(headers, b"api-key") or b""
+    return find(headers, b"api-key") or find(headers, b"x-api-key") or b""

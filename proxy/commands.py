@@ -12,7 +12,7 @@ from policies.jsonraw import dumps
 from policies.plan import Plan
 from policies.policy import Policy, PolicyError
 from policies.report import Report
-from policies.request import ChatRequest
+from policies.request import BadRequest, ChatRequest
 from proxy.engine import Engine
 from proxy.objects import count_object, plan_object
 from proxy.policyfile import load
@@ -94,11 +94,15 @@ def _each(options: argparse.Namespace, planned: Planned, show: Shown) -> int:
     with _opened(options.file) as source:
         for read in requests(source, "stdin" if options.file == "-" else options.file):
             progress.hide()
-            if read.request is None:
+            fault, made = read, None
+            try:
+                made = planned(read.request) if read.request is not None else None
+            except BadRequest as error:
+                fault = Read(read.place, None, str(error))
+            if read.request is None or made is None:
                 code = CANNOT
-                _say_fault(read, as_json=options.json)
+                _say_fault(fault, as_json=options.json)
             else:
-                made = planned(read.request)
                 show(read, read.request, made)
                 code = CANNOT if made.refusal is not None and options.command is plan else code
             progress.step()

@@ -11,11 +11,12 @@ from policies.counting import Counter
 from policies.counting.margins import EXACT, margin_of
 from policies.counting.models import Counters, encoding_of
 from policies.counting.windows import Window, window_of
+from policies.jsonraw import TooDeep
 from policies.needs import solve
 from policies.pipeline import Planning, plan
 from policies.plan import Plan
 from policies.policy import Policy
-from policies.request import ChatRequest
+from policies.request import BadRequest, ChatRequest
 from policies.steps.emergency import Emergency
 from policies.steps.fit import Fit
 from proxy import ranks
@@ -63,7 +64,9 @@ class Engine:
     def planning(
         self, request: ChatRequest, window: Window | None, policy: Policy | None = None, *, ask_server: bool
     ) -> Planning:
-        """The plan as a generator of needs (see `policies.pipeline`); nothing is counted before it is asked."""
+        """The plan as a generator of needs (see `policies.pipeline`); nothing is counted before it is asked.
+
+        Raises BadRequest, as all that plans here does, for a message or tool that is nested too deep to be opened."""
         return (yield from self._planning(policy or self.policy, request, window, ask_server=ask_server))
 
     def plan_sync(self, request: ChatRequest, window: int | None, policy: Policy | None = None) -> Plan:
@@ -91,7 +94,10 @@ class Engine:
 
     def _planning(self, policy: Policy, request: ChatRequest, window: Window | None, *, ask_server: bool) -> Planning:
         counter = self.counter(request.model)
-        bill = counter.bill(request.prompt)
+        try:
+            bill = counter.bill(request.prompt)
+        except TooDeep as error:
+            raise BadRequest(str(error)) from None
         budget = self._budget(policy, request, window, margin_of(bill, counter))
         server = self._budget(policy, request, window, EXACT) if ask_server else None
         return plan(request, policy, counter, budget, bill, server=server)

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 
-from policies.jsonraw import NotJSON, loads
+from policies.jsonraw import NotJSON, loads, whole
 from policies.request import ChatRequest
 from policies.spans import Span
 from proxy.planner import Call
@@ -28,7 +28,7 @@ def _named_in_body(request: ChatRequest) -> str:
         value = loads(raw) if raw is not None and len(raw) <= LONGEST * 4 else None
     except NotJSON:
         return ""
-    return value[:LONGEST] if isinstance(value, str) else ""
+    return whole(value[:LONGEST]) if isinstance(value, str) else ""
 
 
 def _digest(request: ChatRequest, call: Call, spans: Sequence[Span]) -> str:

@@ -54,3 +54,11 @@ def test_a_passed_key_stays_an_inbound_key_goes_and_an_injected_one_replaces_all
     assert LOCKED.credentials(headers, [*headers, (b"edgewise-key", b"k1")], PASSING) == headers
     injected = [(b"a", b"1"), (b"authorization", b"Bearer upstream-key")]
     assert LOCKED.credentials(headers, headers, INJECTING) == OPEN.credentials(headers, headers, INJECTING) == injected
+
+
+def test_every_header_that_carries_a_key_tells_callers_apart() -> None:
+    tenants = {
+        OPEN.tenant([(name, key)]) for name in (b"authorization", b"api-key", b"x-api-key") for key in (b"a", b"b")
+    }
+    assert tenants == {OPEN.tenant(bearer(b"a")), OPEN.tenant(bearer(b"b"))}
+    assert OPEN.credential([(b"cookie", b"a=b"), (b"openai-organization", b"o")]) == b""

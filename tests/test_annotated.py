@@ -54,3 +54,9 @@ def test_an_object_of_that_name_elsewhere_is_not_ours() -> None:
 def test_an_annotation_that_cannot_be_followed_is_the_clients_fault() -> None:
     with pytest.raises(BadRequest, match=r"'messages\[0\].edgewise': unknown key 'bukket'; did you mean 'bucket'"):
         NoteReader().bare(ChatRequest.parse(body([user("a") | {"edgewise": {"bukket": "memory"}}])))
+
+
+def test_an_annotation_nested_too_deep_is_the_clients_fault() -> None:
+    raw = b'{"messages":[{"role":"user","content":"a","edgewise":{"x":' + b"[" * 501 + b"]" * 501 + b"}}]}"
+    with pytest.raises(BadRequest, match="nested deeper"):
+        NoteReader().bare(ChatRequest.parse(raw))

@@ -167,3 +167,16 @@ async def test_a_plan_is_made_by_the_policy_that_is_asked_for(history: History) 
     async with served(history) as client:
         told = await client.post("/context/plan", content=small().body, headers=MINE | {"edgewise-policy": "classic"})
     assert told.json()["policy"] == "classic"
+
+
+@pytest.mark.parametrize("headers", [{}, {"cookie": "a=b"}, {"openai-organization": "o"}, {"authorization": "Bearer "}])
+async def test_what_tells_no_caller_from_another_is_no_credential(history: History, headers: dict[str, str]) -> None:
+    async with served(history) as client:
+        del client.headers["authorization"]
+        assert error(await client.get("/context/requests", headers=headers), 401)["code"] == "invalid_api_key"
+
+
+async def test_a_message_nested_too_deep_to_be_opened_is_the_callers_fault(client: httpx2.AsyncClient) -> None:
+    content = b'{"messages":[{"role":"user","content":' + b"[" * 501 + b"]" * 501 + b"}]}"
+    for path in ("/context/count", "/context/plan"):
+        assert "nested deeper" in error(await client.post(path, content=content), 400)["message"]

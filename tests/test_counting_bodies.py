@@ -11,6 +11,7 @@ from support.recorded import png
 from policies.counting import COUNTED_CHARS
 from policies.counting.bodies import Body, body, ending, opened
 from policies.counting.images import Tiles
+from policies.jsonraw import TooDeep
 from policies.request import Item
 from proxy import ranks
 
@@ -92,3 +93,8 @@ def test_the_ending_alone_says_what_a_newline_costs(words: list[str], name: str)
     text, count = "".join(words), ranks.load(name).count
     end = ending(text)
     assert count(end + "\n") - count(end) == count(text + "\n") - count(text)
+
+
+def test_a_message_nested_too_deep_is_not_taken_for_text() -> None:
+    with pytest.raises(TooDeep):
+        opened(Item.of(b'{"role":"tool","content":' + b"[" * 501 + b"]" * 501 + b"}"))

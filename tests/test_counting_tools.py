@@ -11,6 +11,7 @@ from support.characters import Characters
 from policies.counting import Encoding
 from policies.counting.tools import count_tool, frame
 from policies.counting.typescript import HEAD, TAIL, declaration
+from policies.jsonraw import TooDeep
 from proxy import ranks
 
 FUNCTIONS = st.lists(
@@ -51,3 +52,8 @@ def test_what_is_no_function_is_an_estimate(raw: bytes) -> None:
     tool = count_tool(raw, Characters())
     assert not tool.exact
     assert tool.tokens == len(raw) + 3
+
+
+def test_a_tool_nested_too_deep_is_not_counted() -> None:
+    with pytest.raises(TooDeep):
+        count_tool(b'{"name":"f","parameters":' + b"[" * 501 + b"]" * 501 + b"}", Characters())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from policies.counting.typescript import MAX_DEPTH, comment, declaration
+from policies.counting.typescript import GROWTH, MAX_DEPTH, comment, declaration
 
 
 def tool(properties: dict[str, Any], **more: Any) -> str:
@@ -120,6 +120,21 @@ def test_a_schema_that_holds_itself_ends() -> None:
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
     text = tool({"a": {"$ref": "#/$defs/Node"}}, **{"$defs": {"Node": node}})
     assert 0 < text.count("next") <= MAX_DEPTH
+
+
+def test_references_that_double_at_each_level_end_soon() -> None:
+    both = {f"D{at}": {"anyOf": [{"$ref": f"#/$defs/D{at + 1}"}] * 2} for at in range(38)}
+    definition = {"name": "f", "parameters": {"properties": {"a": {"$ref": "#/$defs/D0"}}, "$defs": both}}
+    assert len(declaration(definition, 3_000)) < 3_000 * GROWTH
+
+
+def test_a_long_description_behind_many_references_is_not_said_each_time() -> None:
+    fields = {f"f{at}": {"$ref": "#/$defs/Long"} for at in range(1_000)}
+    definitions = {"Long": {"type": "string", "description": "long " * 2_000}}
+    definition = {"name": "f", "parameters": {"properties": fields, "$defs": definitions}}
+    said = declaration(definition, 40_000)
+    assert len(said) < 2 * 40_000 * GROWTH
+    assert said.count("?:") == 1_000
 
 
 def test_junk_in_a_schema_does_not_raise() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.jsonraw import MAX_DEPTH, NotJSON, RawObject, TooDeep, array, dumps, elements, loads
+from policies.jsonraw import MAX_DEPTH, NotJSON, RawObject, TooDeep, array, dumps, elements, loads, whole
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -173,3 +173,12 @@ def test_no_bytes_raise_anything_but_not_json(source: bytes) -> None:
     for read in (RawObject.parse, elements, loads):
         with suppress(NotJSON):
             read(source)
+
+
+def test_an_integer_of_any_length_is_read() -> None:
+    assert loads(b'{"a":' + b"9" * 6_000 + b"}") == {"a": float("inf")}
+    assert loads(b"[" + b"9" * 100 + b",NaN]")[0] == int("9" * 100)
+
+
+def test_a_lone_surrogate_becomes_a_question_mark() -> None:
+    assert whole("gpt\ud800-é😀") == "gpt?-é😀"

@@ -162,3 +162,21 @@ async def test_an_inbound_key_stays_here_and_the_callers_own_key_speaks_for_it()
         proxy.memory.replies[:] = [Canned(200, JSON, b"{}")]
         await call(proxy.app, scope, plans.small(model="nobody-knows").body)
         assert set(seen) == {expected}
+
+
+@pytest.mark.parametrize("mode", ["enforce", "observe"])
+async def test_a_message_nested_too_deep_to_be_planned_is_refused(mode: str) -> None:
+    proxy = Proxy(window=4_000, mode=mode)
+    raw = b'{"model":"gpt-4o","messages":[{"role":"user","content":' + b"[" * 501 + b"]" * 501 + b"}]}"
+    response = await proxy.ask(ChatRequest.parse(raw))
+    assert response.status == 400
+    assert "nested deeper than 500 levels" in json.loads(response.body)["error"]["message"]
+    assert proxy.memory.sent == []
+
+
+@pytest.mark.parametrize("field", ["model", "prompt_cache_key", "user"])
+async def test_a_lone_surrogate_in_a_name_breaks_no_plan(field: str) -> None:
+    proxy = Proxy(window=4_000)
+    response = await proxy.ask(plans.long(**{field: "gpt-4o\ud800"}))
+    assert "sent=" in told(response, b"edgewise-budget")
+    assert proxy.sample("edgewise_planner_failures_total") == 0

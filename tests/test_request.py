@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from policies.request import BadRequest, ChatRequest, Item, Prompt
@@ -104,3 +105,12 @@ def test_the_last_tool_takes_with_it_what_needs_tools() -> None:
         b'{"model" : "gpt-4o","x":1e5,"messages":[ {"role":"user","content":"a","n":null} ,{"role":"assistant"}],'
         b'"seed":9007199254740993,"stream":true}'
     )
+
+
+def test_an_edited_request_without_tools_loses_what_only_tools_allow() -> None:
+    two = b'{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}],'
+    body = two + b'"tools":%b,"tool_choice":"auto","n":1}'
+    for tools, kept in ((b"[]", b""), (b"null", b'"tools":null,')):
+        request = ChatRequest.parse(body % tools)
+        shorter = msgspec.structs.replace(request.prompt, messages=request.prompt.messages[1:])
+        assert request.forward(shorter) == b'{"messages":[{"role":"user","content":"b"}],' + kept + b'"n":1}'

@@ -46,7 +46,7 @@ class Counter(Protocol):
     name: str  # shown in reports: "openai/o200k_base", "estimate", ...
 
     def bill(self, prompt: Prompt) -> Bill:
-        """The whole prompt. Costs little when every item was seen before."""
+        """The whole prompt. Costs little when every item was seen before. Raises TooDeep, nothing else."""
         ...
 
     def facts(self, item: Item) -> Facts:

@@ -6,7 +6,7 @@ import msgspec
 
 from policies.counting import COUNTED_CHARS
 from policies.counting.images import UNKNOWN, Images, size
-from policies.jsonraw import NotJSON
+from policies.jsonraw import NotJSON, TooDeep
 from policies.messages import Message, Part
 from policies.request import Item
 
@@ -26,9 +26,11 @@ class Body(msgspec.Struct, frozen=True):
 
 
 def opened(item: Item) -> Message:
-    """The message; bytes that are no JSON object are one text."""
+    """The message; bytes that are no JSON object are one text. Raises TooDeep: what the pipeline cannot open again."""
     try:
         return Message.of(item.raw) if item.raw[:1] == b"{" else _text(item)
+    except TooDeep:
+        raise
     except NotJSON:
         return _text(item)
 

@@ -17,7 +17,7 @@ from policies.counting.memo import Memo
 from policies.counting.rounds import arguments, calls_text, results_tokens, shares
 from policies.counting.tools import Tool, count_tool, frame
 from policies.facts import Facts
-from policies.jsonraw import NotJSON, elements, loads
+from policies.jsonraw import NotJSON, TooDeep, elements, loads
 from policies.messages import Message
 from policies.request import Item, Prompt
 
@@ -175,9 +175,12 @@ class OpenAICounter:
 
     def _count_legacy(self, raw: bytes) -> tuple[Tool, ...]:
         try:
-            return tuple(count_tool(one, self._encoding) for one in elements(raw))
+            items = elements(raw)
+        except TooDeep:
+            raise
         except NotJSON:
             return ()
+        return tuple(count_tool(one, self._encoding) for one in items)
 
     def _opening(self, known: Sequence[Facts], tools: Sequence[Tool], form: _Format) -> int:
         """What tools and a format add around themselves in the system message."""

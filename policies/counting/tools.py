@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from policies.counting import Encoding
 from policies.counting.typescript import HEAD, TAIL, declaration
-from policies.jsonraw import NotJSON, loads
+from policies.jsonraw import NotJSON, TooDeep, loads
 from policies.tools import name_of
 
 _OPEN, _BETWEEN = " {\n\n", ";\n\n"
@@ -25,10 +25,11 @@ class Tool(NamedTuple):
 
 
 def count_tool(raw: bytes, encoding: Encoding) -> Tool:
-    """One element of `tools` (or of the legacy `functions`). Never raises: what is no function is counted as JSON."""
+    """One element of `tools` (or of the legacy `functions`). What is no function is counted as JSON.
+    Raises TooDeep, nothing else."""
     value = _value(raw)
     function = _function(value)
-    text = declaration(function) if function is not None else raw.decode("utf-8", "replace") + ";\n\n"
+    text = declaration(function, len(raw)) if function is not None else raw.decode("utf-8", "replace") + ";\n\n"
     body = text.removesuffix(_BETWEEN)
     mark = "//" if body.startswith("//") else ""
     first = encoding.count(_OPEN + mark) - encoding.count(_BETWEEN + mark)
@@ -43,6 +44,8 @@ def frame(encoding: Encoding) -> int:
 def _value(raw: bytes) -> object:
     try:
         return loads(raw)
+    except TooDeep:
+        raise
     except NotJSON:
         return None
 

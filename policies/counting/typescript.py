@@ -11,6 +11,8 @@ from typing import Any
 HEAD = "namespace functions {\n\n"
 TAIL = "} // namespace functions"
 MAX_DEPTH = 40  # of nested schemas and references; a `$ref` cycle ends here
+GROWTH, AT_LEAST = 8, 4_096  # characters printed for one of the definition, and for a small one: references that double
+NODE = 16  # characters that a type stands for at least, so that one of few characters is bounded as well
 
 PRIMITIVES = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 DOCUMENTED = ("title", "description", "default")
@@ -18,14 +20,17 @@ DOCUMENTED = ("title", "description", "default")
 Schema = Mapping[str, Any]
 
 
-def declaration(function: Schema) -> str:
-    """One tool: `function` is the object with `name`, `description` and `parameters`."""
+def declaration(function: Schema, size: int = 1_000_000) -> str:
+    """One tool: `function` is the object with `name`, `description` and `parameters`, `size` its JSON in characters.
+
+    Where references make more of it than `GROWTH` times its size, the rest is `any`: a few lines can stand for 2**40.
+    """
     parameters = function.get("parameters")
     name = _text(function.get("name"))
     lines = comment(_text(function.get("description")))
     if not isinstance(parameters, Mapping) or not parameters.get("properties"):
         return f"{lines}type {name} = () => any;\n\n"
-    printer = _Printer(parameters)
+    printer = _Printer(parameters, AT_LEAST + GROWTH * size)
     return f"{lines}type {name} = (_: {_doc(parameters)}{printer.type(parameters, 0)}) => any;\n\n"
 
 
@@ -36,14 +41,16 @@ def comment(text: str) -> str:
 
 
 class _Printer:
-    """Types of one tool; the root schema resolves `$ref`."""
+    """Types of one tool; the root schema resolves `$ref`. `room`: characters that may still be printed."""
 
-    def __init__(self, root: Schema) -> None:
+    def __init__(self, root: Schema, room: int) -> None:
         self._root = root
+        self._room = room
 
     def type(self, schema: object, depth: int, *, lines: bool = False) -> str:
         """`lines`: alternatives stand one a line."""
-        if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
+        self._room -= NODE
+        if not isinstance(schema, Mapping) or depth > MAX_DEPTH or self._room < 0:
             return "any"
         schema = self._resolved(schema)
         variants = _variants(schema)
@@ -57,7 +64,7 @@ class _Printer:
         return self._by_kind(schema.get("type"), schema, depth)
 
     def _variant(self, variant: object, depth: int, *, lines: bool) -> str:
-        doc = _doc(variant) if lines and isinstance(variant, Mapping) else ""
+        doc = self._said(variant) if lines and isinstance(variant, Mapping) else ""
         return doc + self.type(variant, depth)
 
     def _by_kind(self, kind: object, schema: Schema, depth: int) -> str:
@@ -74,7 +81,7 @@ class _Printer:
         items = self._resolved(items)
         inner = self.type(items, depth + 1)
         if items.get("type") == "object" or "\n" in inner:
-            inner = _doc(items) + inner
+            inner = self._said(items) + inner
         return f"Array<\n{inner}\n>" if "\n" in inner else f"{inner}[]"
 
     def _object(self, schema: Schema, depth: int) -> str:
@@ -91,7 +98,12 @@ class _Printer:
     def _member(self, name: str, field: Schema, mark: str, depth: int) -> str:
         kind = self.type(field, depth + 1, lines=True)
         separator = ":" if kind.startswith("\n") else ": "
-        return f"{_doc(field)}{name}{mark}{separator}{kind},{_default(field)}\n"
+        return f"{self._said(field)}{name}{mark}{separator}{kind},{_default(field)}\n"
+
+    def _said(self, schema: Schema) -> str:
+        doc = _doc(schema) if self._room > 0 else ""
+        self._room -= len(doc)
+        return doc
 
     def _resolved(self, schema: object) -> Schema:
         for _ in range(MAX_DEPTH):

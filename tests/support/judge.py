@@ -137,7 +137,7 @@ def _aligned(kept: Sequence[str], sent: Sequence[str]) -> tuple[list[int], int]:
 
 def _fields(received: Opened, sent: Opened) -> list[str]:
     """Other fields keep their bytes and order; tool_choice and parallel_tool_calls go with the last tool."""
-    gone = {"tool_choice", "parallel_tool_calls"} if received.tools and not sent.tools else set()
+    gone = {"tool_choice", "parallel_tool_calls"} if not sent.tools else set()
     wanted = [spelled for name, spelled in received.fields if name not in gone]
     had = [spelled for _, spelled in sent.fields]
     return [] if wanted == had else [f"bytes: fields {_brief(set(wanted) ^ set(had))} differ"]
