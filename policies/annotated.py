@@ -9,6 +9,7 @@ from policies.counting.memo import Memo
 from policies.jsonraw import NotJSON, array
 from policies.request import BadRequest, ChatRequest, Item
 
+SHORT = 16_384  # bytes that are looked through sooner than each message is looked up
 REMEMBERED = 65_536  # messages and tools, in each of two generations
 
 
@@ -21,6 +22,8 @@ class NoteReader:
 
     def bare(self, request: ChatRequest) -> ChatRequest:
         """The request with its annotations as `notes`; the same object where it has none. Raises BadRequest."""
+        if len(request.body) < SHORT and MARK not in request.body:
+            return request
         prompt = request.prompt
         items = [*prompt.messages, *prompt.tools]
         known = self._bare.all([item.key for item in items])

@@ -174,9 +174,7 @@ class Planning:
         window = self._windows.of(request.model, asked.discovery.window(request.model, found))
         if not self.engine.answers_at_once(request.model):
             await asyncio.to_thread(self.engine.counter, request.model)
-        new = self.engine.counter(request.model).new_bytes(request.prompt)
-        asks = self._side is not None and len(request.body) > INLINE_BYTES  # a question may have to tell all of it
-        run = self._in_thread if new > INLINE_BYTES or asks else _inline
+        run = self._in_thread if self._is_work(request) else _inline
         counts, speaking = (asked.counts, told()) if found.counting else (None, {})
         driver = Driver(counts, speaking, self._questions(call, wanted))
         try:
@@ -188,6 +186,12 @@ class Planning:
             log.error("%s: planning broke (%s), the last steps are tried", call.id, type(error).__name__)
             self.metrics.fell_back("emergency")
             return driver.billed(await asyncio.to_thread(self.engine.last_resort, request, window, wanted.policy))
+
+    def _is_work(self, request: ChatRequest) -> bool:
+        """Counting it, or asking the side model, which may have to be told all of it, would keep others waiting."""
+        if len(request.body) <= INLINE_BYTES:
+            return False
+        return self._side is not None or self.engine.counter(request.model).new_bytes(request.prompt) > INLINE_BYTES
 
     async def _driven(self, steps: Steps, run: Run, driver: Driver) -> Plan:
         answered: Answer = None

@@ -1,7 +1,7 @@
 import pytest
 from support.prompts import body, chat, planned, system, tool, user
 
-from policies.annotated import NoteReader
+from policies.annotated import SHORT, NoteReader
 from policies.annotations import Annotation
 from policies.request import BadRequest, ChatRequest
 
@@ -40,8 +40,9 @@ def test_an_annotated_request_that_fits_counts_and_leaves_without_its_annotation
 
 
 def test_a_conversation_that_grows_is_looked_at_where_it_grew() -> None:
-    reader, first = NoteReader(), [user("a")]
-    assert reader.bare(chat(first)).notes == {}
+    reader, first = NoteReader(), [user("a" * SHORT)]
+    for request in (chat(first), chat(first), chat([*first, user("c")])):
+        assert reader.bare(request) is request
     grown = reader.bare(chat([*first, user("b") | {"edgewise": NOTE}]))
     assert grown.notes == {"m1": Annotation("facts", "memory")}
 
