@@ -28,7 +28,7 @@ def checked(source: str, shorter: str) -> str:
         return ""
     try:
         return f"{values_at_their_paths(source, shorter)} {STAND}"
-    except (Untrue, ValueError):
+    except (Untrue, ValueError, RecursionError):  # nested too deep: text that happens to open with a bracket
         return ""
 
 

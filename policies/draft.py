@@ -44,6 +44,10 @@ class Draft:
         self._order = [span.id for span in spans]
         self._received = {span.id: span for span in spans}
         self._live = dict(self._received)
+        self._rounds: dict[int, list[str]] = {}  # ids, in prompt order, of whatever ever stood in the round
+        for span in spans:
+            if span.round >= 0:
+                self._rounds.setdefault(span.round, []).append(span.id)
         self._total = bill.total
         self._listed: tuple[list[Span], list[Span]] | None = None  # live messages and tools, until one changes
         self.settled: set[str] = set()  # spans of which a stub was tried and would not be smaller
@@ -113,7 +117,8 @@ class Draft:
         return self._live.get(span_id)
 
     def round(self, number: int) -> tuple[Span, ...]:
-        return tuple(span for span in self.messages if span.round == number)
+        found = self._rounds.get(number, ())
+        return tuple(span for span in map(self._live.get, found) if span is not None)
 
     # -- what the pipeline does
 
@@ -135,6 +140,9 @@ class Draft:
         ends = before or next((span_id for span_id in self._order if span_id[0] == "t"), None)
         place = self._order.index(ends) if ends else len(self._order)
         self._order.insert(place, span.id)
+        if span.round >= 0:
+            self._rounds.setdefault(span.round, []).append(span.id)
+            self._rounds[span.round].sort(key=self._order.index)
         self._live[span.id] = span
         self._listed = None
         self._total += span.tokens

@@ -70,3 +70,7 @@ def test_an_untrue_value_is_told_by_its_path(folded: str, path: str) -> None:
 )
 def test_a_check_is_claimed_only_for_folded_json(shorter: str, check: str) -> None:
     assert checked('{"a": 1, "l": [1, 2]}', shorter) == check
+
+
+def test_a_text_nested_too_deep_to_be_read_is_an_excerpt() -> None:
+    assert checked("[" * 5_000 + "]" * 5_000, "[[[[ ... ]]]]") == ""

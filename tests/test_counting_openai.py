@@ -13,10 +13,8 @@ from support.recorded import png, prompt_of
 
 from policies.counting import Bill
 from policies.counting.families import CHAT, CHAT_MINI, GPT5, REASONING, Family
-from policies.counting.models import counter_for
 from policies.counting.openai import OpenAICounter
 from policies.counting.typescript import HEAD, TAIL
-from policies.jsonraw import TooDeep
 from policies.request import Item, Prompt
 from proxy import ranks
 
@@ -298,10 +296,3 @@ def test_threads_agree() -> None:
     with ThreadPoolExecutor(4) as pool:
         bills = list(pool.map(lambda _: counter.bill(prompt), range(16)))
     assert len(set(map(msgspec.json.encode, bills))) == 1
-
-
-def test_functions_nested_too_deep_are_not_passed_over() -> None:
-    deep = b"[" * 501 + b"]" * 501
-    for functions in (b'[{"name":"f","x":' + deep + b"}]", b"[" * 5_000 + b"]" * 5_000):
-        with pytest.raises(TooDeep):
-            counter_for("gpt-4o", ranks.load).bill(Prompt("gpt-4o", (), functions=functions))

@@ -6,7 +6,7 @@ import pytest
 from support import plans
 
 from policies.counting.windows import Window
-from policies.request import ChatRequest
+from policies.request import BadRequest, ChatRequest
 from proxy.engine import Engine
 from proxy.policyfile import load
 from proxy.settings import Settings, SettingsError
@@ -80,3 +80,11 @@ def test_a_margin_of_the_policy_goes_before_that_of_the_counter(tmp_path: Path) 
     (tmp_path / "own.toml").write_text('version = 1\nname = "own"\n[budget]\nmargin = 500\n', "utf-8")
     budget = made().plan_sync(request("gpt-4o"), 8_000, load(str(tmp_path / "own.toml"))).budget
     assert (budget.reserve, budget.margin, budget.limit) == (1_000, 500, 6_500)
+
+
+@pytest.mark.parametrize("deep", ["[" * 600 + "]" * 600, '[{"name":"f","x":' + "[" * 600 + "]" * 600 + "}]"])
+@pytest.mark.parametrize("field", ["tools", "functions"])
+def test_what_is_nested_too_deep_to_be_counted_is_the_clients_fault(field: str, deep: str) -> None:
+    asked = f'{{"model":"gpt-4o","messages":[{{"role":"user","content":"hi"}}],"{field}":{deep}}}'
+    with pytest.raises(BadRequest, match=r"nested deeper|must be an object"):
+        made().plan_sync(ChatRequest.parse(asked.encode()), 4_000)

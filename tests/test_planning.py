@@ -177,6 +177,7 @@ async def test_a_message_nested_too_deep_to_be_planned_is_refused(mode: str) -> 
 @pytest.mark.parametrize("field", ["model", "prompt_cache_key", "user"])
 async def test_a_lone_surrogate_in_a_name_breaks_no_plan(field: str) -> None:
     proxy = Proxy(window=4_000)
-    response = await proxy.ask(plans.long(**{field: "gpt-4o\ud800"}))
+    fields: dict[str, Any] = {field: "gpt-4o\ud800"}
+    response = await proxy.ask(plans.long(**fields))
     assert "sent=" in told(response, b"edgewise-budget")
     assert proxy.sample("edgewise_planner_failures_total") == 0

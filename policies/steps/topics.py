@@ -18,4 +18,5 @@ class Topics:
     leaf: Leaf = Leaf.TURNS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
-        yield from less_of_users(draft, lambda _users: draft.total - elastic(draft) - draft.limit)
+        spare = elastic(draft)  # no user message is part of it
+        yield from less_of_users(draft, lambda _users: draft.total - spare - draft.limit)

@@ -1,5 +1,6 @@
 """Older rounds leave, oldest first, also within one long turn; user messages stay under a cap (DESIGN 5, Levels)."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from policies.plan import Drop, Edit, Leaf, Level, Rewrite
 from policies.spans import Evict, Span, Tier
 from policies.steps.results import squeezable
 
-Need = Callable[[list[Span]], int]  # of the older user messages that are left → tokens that should still go
+Need = Callable[[int], int]  # tokens of the older user messages that are left → tokens that should still go
 
 LAST_ROUNDS = 2  # these go only as far as the limit asks, not down to the target: an agent must see what it just did
 KEPT_TOKENS = 400  # a user message is said shorter if at least so much of it stays, else dropped
@@ -38,30 +39,49 @@ class Window:
                     break
                 yield Drop(tuple(span.id for span in spans), f"older than the newest {keep} rounds")
         cap = int(self.users_share * draft.limit)
-        yield from less_of_users(draft, lambda users: min(draft.excess, _cost(users) - cap))
+        yield from less_of_users(draft, lambda users: min(draft.excess, users - cap))
 
 
 def rounds_before(draft: Draft, keep: int) -> list[tuple[Span, ...]]:
     """Whole rounds that may go, oldest first, without the newest `keep`."""
     numbers = sorted({span.round for span in draft.messages if span.round >= 0})
-    rounds = [draft.round(number) for number in numbers[: max(0, len(numbers) - keep)]]
+    rounds = map(draft.round, numbers[: max(0, len(numbers) - keep)])
     return [spans for spans in rounds if all(span.tier is Tier.L3 for span in spans)]
 
 
 def less_of_users(draft: Draft, need: Need, *, task: bool = False) -> Iterator[Edit]:
     """Free what `need` says of the older user messages: of one long message if that is enough, else whole messages,
     oldest first; the first one, the task, only if `task`."""
-    while (need_now := need(users := _older_users(draft))) > 0 and users:
-        longest = max(users, key=lambda span: span.tokens)
-        keep = longest.tokens - need_now
-        if keep >= KEPT_TOKENS and not draft.facts(longest).media and not longest.shortened:
-            short = clip(draft.original(longest), keep_tokens=keep - NOTE_SLACK, measure=draft.measure)
-            yield Rewrite(longest.id, with_text(longest.item.raw, short), "a long older user message, said shorter")
-            continue
-        going = users if task or users[0].turn > 0 else users[1:]
-        if not going:
+    users = _older_users(draft)
+    left, by_size = sum(span.tokens for span in users), sorted(users, key=lambda span: span.tokens)
+    going = deque(users if task or not users or users[0].turn > 0 else users[1:])
+    while (over := need(left)) > 0:
+        while by_size and draft.get(by_size[-1].id) is None:
+            by_size.pop()
+        if by_size and _can_be_shorter(draft, by_size[-1], over):
+            edited = by_size.pop()  # said shorter once
+            keep = edited.tokens - over - NOTE_SLACK
+            short = clip(draft.original(edited), keep_tokens=keep, measure=draft.measure)
+            why = "a long older user message, said shorter"
+            edit: Edit = Rewrite(edited.id, with_text(edited.item.raw, short), why)
+        elif going:
+            edited = going.popleft()
+            edit = Drop((edited.id,), "an older user message")
+        else:
             return
-        yield Drop((going[0].id,), "an older user message")
+        before = _tokens(draft, edited)
+        yield edit
+        left -= before - _tokens(draft, edited)
+
+
+def _can_be_shorter(draft: Draft, span: Span, over: int) -> bool:
+    return span.tokens - over >= KEPT_TOKENS and not draft.facts(span).media and not span.shortened
+
+
+def _tokens(draft: Draft, span: Span) -> int:
+    """What it costs now: nothing where it is gone."""
+    live = draft.get(span.id)
+    return 0 if live is None else live.tokens
 
 
 def _older_users(draft: Draft) -> list[Span]:
@@ -72,7 +92,3 @@ def elastic(draft: Draft) -> int:
     """What `fit` can still take, and the tools above their cap: before that, user messages need not go."""
     tools = sum(span.tokens for span in draft.tools) - draft.tools_cap
     return max(0, tools) + squeezable(draft)
-
-
-def _cost(users: list[Span]) -> int:
-    return sum(span.tokens for span in users)
