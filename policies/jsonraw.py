@@ -170,7 +170,8 @@ def _scan(source: bytes, values: Mapping[str, msgspec.Raw]) -> tuple[Member, ...
         if key is None:
             return None
         start, at = key.end(), key.end() + memoryview(raw).nbytes
-        if not source.startswith(raw, start) or _name(key[1]) != name:
+        token = key[1]
+        if not source.startswith(raw, start) or (token[1:-1] != name.encode() and _name(token) != name):
             return None
         members.append(Member(name, key.start(1), start, at))
     closed = source[at:] if members else source.lstrip(_WHITE)[1:]

@@ -4,8 +4,8 @@
 `ChatRequest.forward` turns the last one into bytes again.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 
 import msgspec
 
@@ -33,8 +33,12 @@ class Item(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, raw: bytes) -> "Item":
+        return cls.all((raw,))[0]
+
+    @classmethod
+    def all(cls, raws: Sequence[bytes]) -> "tuple[Item, ...]":
         # current processors have instructions for SHA-256, so that it takes half the time of blake2b
-        return cls(raw, hashlib.sha256(raw).digest()[:16])
+        return tuple([cls(raw, sha256(raw).digest()[:16]) for raw in raws])
 
 
 class Prompt(msgspec.Struct, frozen=True):
@@ -129,11 +133,11 @@ def _items(raw: bytes | None, name: str) -> tuple[Item, ...] | None:
         return None
     if raw[:1] != b"[":
         raise BadRequest(f"'{name}' must be an array", name)
-    items = tuple(map(Item.of, elements(raw)))
-    for index, item in enumerate(items):
-        if item.raw[:1] != b"{":
-            raise BadRequest(f"'{name}[{index}]' must be an object", f"{name}[{index}]")
-    return items
+    found = elements(raw)
+    index = next((index for index, one in enumerate(found) if one[:1] != b"{"), None)
+    if index is not None:
+        raise BadRequest(f"'{name}[{index}]' must be an object", f"{name}[{index}]")
+    return Item.all(found)
 
 
 def _small(raw: bytes | None) -> object:

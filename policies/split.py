@@ -20,7 +20,7 @@ def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...
     classes = [_OLDER.get(role, _SAID) for role in roles]
     for index in newest:
         classes[index] = _NEWEST.get(roles[index], _ASKED)
-    ids = [f"m{index}" for index in range(len(roles))]
+    ids = _IDS[: len(roles)] if len(roles) <= len(_IDS) else [f"m{index}" for index in range(len(roles))]
     columns = (
         ids,
         prompt.messages,
@@ -34,6 +34,8 @@ def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...
     spans = list(map(Span, *columns)) if roles else []
     return tuple(spans + _tools(prompt, bill) if prompt.tools else spans)
 
+
+_IDS = tuple([f"m{index}" for index in range(1_000)])  # of most conversations: made, and kept in reports, once
 
 _SAID = (Bucket.HISTORY, Tier.L3, Evict.RECONSTRUCTIBLE)
 _ASKED = (Bucket.CURRENT_TURN, Tier.L1, Evict.PINNED)
@@ -93,7 +95,9 @@ def _names(facts: Sequence[Facts]) -> list[str]:
     called: dict[str, str] = {}
     names = []
     for fact in facts:
-        if fact.call_ids:
+        if len(fact.call_ids) == 1:
+            called[fact.call_ids[0]] = fact.call_names[0]
+        elif fact.call_ids:
             called.update(zip(fact.call_ids, fact.call_names, strict=True))
         names.append(fact.name or (called.get(fact.call_id, "") if fact.call_id else ""))
     return names

@@ -32,9 +32,10 @@ class Memo(Generic[K, V]):
     def all(self, keys: Sequence[K]) -> list[V | None]:
         """The values of `keys` in their order. A fifth of the cost of asking for each."""
         values = list(map(self._young.get, keys))
-        for at, value in enumerate(values):
-            if value is None:
-                values[at] = self.get(keys[at])
+        if not all(values):
+            for at, value in enumerate(values):
+                if value is None:
+                    values[at] = self.get(keys[at])
         return values
 
     def set(self, key: K, value: V) -> V:

@@ -61,7 +61,7 @@ class OpenAICounter:
         overhead = self._family.priming + self._settle_rounds(prompt.messages, known, messages)
         overhead += self._opening(known, [*tools, *legacy], form) + self._answers(known, tools, form)
         overhead += self._choice(prompt.tool_choice) + sum(tool.tokens for tool in legacy)
-        exact = all(facts.exact for facts in known) and all(tool.exact for tool in tools)
+        exact = all([facts.exact for facts in known]) and all([tool.exact for tool in tools])
         names = tuple([tool.name for tool in tools])
         return Bill(tuple(messages), tuple([tool.tokens for tool in tools]), max(0, overhead), exact, names)
 
@@ -118,6 +118,7 @@ class OpenAICounter:
     def _settle_rounds(self, items: Sequence[Item], known: Sequence[Facts], messages: list[int]) -> int:
         """Correct `messages` for what depends on a whole round; returns what belongs to no message."""
         rest = 0
+        names: dict[str, int] = {}
         for at, facts in enumerate(known):
             if not facts.call_names:
                 continue
@@ -125,9 +126,10 @@ class OpenAICounter:
             while end < len(known) and known[end].role in RESULTS:
                 end += 1
             if len(facts.call_names) == 1:
-                name = self._name_of(facts.call_names[0])
+                name = facts.call_names[0]
+                spelt = names.get(name) or names.setdefault(name, self._name_of(name))
                 for result in range(at + 1, end):
-                    messages[result] += name
+                    messages[result] += spelt
             else:
                 settled = self._round(items[at:end], known[at:end])
                 messages[at:end] = settled.tokens
@@ -231,6 +233,6 @@ class OpenAICounter:
 def _fresh(items: Sequence[Item], seen: Memo[bytes, V]) -> int:
     """Bytes of what is not among `seen`."""
     found = seen.all([item.key for item in items]) if items else []
-    if None not in found:
+    if all(found):
         return 0
     return sum([len(item.raw) for item, value in zip(items, found, strict=True) if value is None])
