@@ -118,9 +118,7 @@ def _gentlest(source: Source, target: int, how: str) -> _Made:
     tries = iter(range(max(LEAST_TRIES, EASED_CHARS // (CHARS * target))))
     for step in STEPS:
         for field in EASED:
-            while next(tries, None) is not None and (
-                eased := _eased(at, best, {**rungs, field: rungs[field] - step})
-            ):
+            while next(tries, None) is not None and (eased := _eased(at, best, {**rungs, field: rungs[field] - step})):
                 best, rungs[field] = eased, rungs[field] - step
     return best
 
