@@ -6,10 +6,12 @@ stay that were called or named.
 """
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
+
+import msgspec
 
 from policies.draft import Draft
 from policies.needs import Ask, Reply
@@ -26,6 +28,8 @@ EARLIER = 2  # user messages before the newest that the side model is shown, so 
 EARLIER_CHARS = 300  # of each of them
 ANSWER_TOKENS = 16  # a name and its line break
 MOST_ANSWER_TOKENS = 512
+NOTHING = "NONE"
+ECHO = 4  # names from the head of the catalogue, in its order: nobody chose them
 SPEAKING = ("system", "developer", "user", "assistant")  # results are left out: whoever wrote them could hide tools
 
 _MARK = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
@@ -37,14 +41,15 @@ class SelectTools:
     """Acts on catalogues of `min_tools` and more. Always kept: what `tool_choice` names, what was called, what a
     message names, tools whose names match one of `always` (`*` and `?` stand for any characters).
 
-    `lexical`: for each user message the `keep` tools whose words it shares most. `model`: what the side model names,
-    filled up by the same measure to `at_least`; all tools when it fails or its answer cannot be trusted.
+    `model`: what the side model names, filled up by words to `at_least`; all tools when there is none, when it fails,
+    or when its answer cannot be trusted. `lexical`: for each user message the `keep` tools that share most words with
+    it; users seldom use the words of a tool, and 10 of 18 recorded conversations found every tool that they needed.
     """
 
-    mode: Mode = "lexical"
+    mode: Mode = "model"
     when: When = "pressure"
     keep: int = 20
-    at_least: int = 5
+    at_least: int = 6
     min_tools: int = 15
     always: tuple[str, ...] = ()
     level: Level = Level.TOOL_RESULTS
@@ -86,14 +91,16 @@ class SelectTools:
             return None
         room = min(MOST_ANSWER_TOKENS, ANSWER_TOKENS * len(tools))
         reply = yield Ask("select_tools", {"question": question(texts), "tools": "\n".join(tools.values())}, room)
-        chosen = parse(reply.text, set(tools)) if reply is not None else None
-        if chosen is None or (not chosen and draft.prompt.tool_choice == b'"required"'):
+        answer = parse(reply.text, tuple(tools)) if reply is not None else None
+        if answer is None or (not answer.names and draft.prompt.tool_choice == b'"required"'):
             return None
-        return chosen | self._filling(draft, chosen, texts[-1]) if chosen else chosen
+        return answer.names | self._filling(draft, answer, texts[-1]) if answer.names else set()
 
-    def _filling(self, draft: Draft, chosen: set[str], text: str) -> set[str]:
-        ranked = catalogue(tuple(span.item for span in draft.tools)).best(text, self.at_least + len(chosen))
-        return set([name for name in ranked if name not in chosen][: max(0, self.at_least - len(chosen))])
+    def _filling(self, draft: Draft, answer: "Named", text: str) -> set[str]:
+        """The side model says the question in words of its own, which may be nearer to those of the catalogue."""
+        offered = catalogue(tuple(span.item for span in draft.tools))
+        ranked = offered.best(f"{text}\n{answer.said}", self.at_least + len(answer.names))
+        return set([name for name in ranked if name not in answer.names][: max(0, self.at_least - len(answer.names))])
 
 
 _CHOOSER = {"lexical": "the words that they share with user messages", "model": "the side model"}
@@ -105,14 +112,27 @@ def question(texts: list[str]) -> str:
     return "\n\n".join([*earlier, shortened(texts[-1])])
 
 
-def parse(answer: str, names: set[str]) -> set[str] | None:
-    """The names in an answer that holds one a line; none for the one word NONE. None, which is all tools, for an answer
-    that is empty, or in which most lines are no name of the catalogue: it is talk, or an echo of what it was shown."""
-    lines = [line for line in map(_bare, answer.splitlines()) if line]
-    if [line.upper() for line in lines] == ["NONE"]:
-        return set()
-    known = [line for line in lines if line in names]
-    return set(known) if known and 2 * len(known) >= len(lines) else None
+class Named(msgspec.Struct, frozen=True):
+    """What stands in an answer of the side model: names of tools, and lines that are none."""
+
+    names: set[str]
+    said: str = ""
+
+
+def parse(answer: str, tools: Sequence[str]) -> Named | None:
+    """An answer that holds one name a line; no names for the one word NONE, at most behind one other line.
+
+    None, which is all tools, for an answer that is empty or talk (most of its lines are no name in the catalogue), or
+    that only tells the catalogue from its beginning.
+    """
+    lines = [line for line in answer.splitlines() if line.strip()]
+    bare = [_bare(line) for line in lines]
+    known = [line for line in bare if line in tools]
+    said = "\n".join(line for line, name in zip(lines, bare, strict=True) if name not in tools)
+    if not known and bare and bare[-1].upper() == NOTHING and len(bare) <= 2:
+        return Named(set(), said)
+    told = len(known) >= ECHO and known == list(tools[: len(known)])
+    return Named(set(known), said) if known and 2 * len(known) >= len(lines) and not told else None
 
 
 def _bare(line: str) -> str:

@@ -10,7 +10,7 @@ from support.prompts import balanced, budget, calls, chat, counter, lines, resul
 from policies.needs import Answer, Ask, Need, Reply, nobody, solve
 from policies.pipeline import plan_once
 from policies.plan import Level, Plan
-from policies.steps.select_tools import MOST_ANSWER_TOKENS, SelectTools, parse, question
+from policies.steps.select_tools import MOST_ANSWER_TOKENS, Named, SelectTools, parse, question
 from policies.tools import Tool
 from policies.tools_ranking import QUERY_CHARS
 
@@ -40,8 +40,8 @@ def saying(text: str) -> Answering:
     return lambda _need: Reply(text, 7)
 
 
-LEXICAL = SelectTools(when="always")
-MODEL = SelectTools(mode="model", when="always", at_least=1)
+LEXICAL = SelectTools(mode="lexical", when="always")
+MODEL = SelectTools(when="always", at_least=1)
 
 
 def test_the_tools_that_share_words_with_the_user_stay_in_their_order() -> None:
@@ -75,7 +75,7 @@ def test_under_pressure_it_acts_at_its_own_level_once() -> None:
         asked.append(need)
         return Reply("get_weather", 5)
 
-    plan = made(SelectTools(mode="model", at_least=1), long, answer, limit=1000)
+    plan = made(SelectTools(at_least=1), long, answer, limit=1000)
     assert plan.level is not Level.NONE
     assert kept(plan) == ["weather", "logs"]
     assert len(asked) == 1
@@ -123,6 +123,11 @@ def test_its_names_stay_filled_up_to_the_least_that_are_kept() -> None:
     assert kept(made(replace(MODEL, at_least=2), answer=saying("get_hotels"))) == ["weather", "hotels"]
 
 
+def test_they_are_filled_up_by_the_words_in_which_the_side_model_says_the_question() -> None:
+    answer = saying("Goal: play music\n- get_news")
+    assert kept(made(replace(MODEL, at_least=2), [user("放首歌")], answer)) == ["music", "news"]
+
+
 def test_none_means_none_but_not_where_a_call_is_required() -> None:
     plan = made(replace(MODEL, at_least=5), answer=saying("NONE"))
     assert kept(plan) == []
@@ -149,11 +154,19 @@ def test_without_a_question_nobody_is_asked() -> None:
 
 
 def test_answers_are_read_one_name_a_line_whatever_marks_stand_around_it() -> None:
-    names = {"get_news", "get_mail", "a"}
-    assert parse("- get_news\n2. `get_mail`\n\n* a: the first letter\n", names) == names
-    assert parse('"get_news",\nunknown\n', names) == {"get_news"}
-    assert parse(" none. ", names) == set()
-    assert parse("NONE\nget_news", names) == {"get_news"}
+    names = ("get_news", "get_mail", "a")
+    assert parse("- get_news\n2. `get_mail`\n\n* a: the first letter\n", names) == Named(set(names))
+    assert parse('Goal: read\n"get_news",\n', names) == Named({"get_news"}, "Goal: read")
+    assert parse(" none. ", names) == Named(set(), " none. ")
+    assert parse("Goal: chat\n- NONE", names) == Named(set(), "Goal: chat\n- NONE")
+    assert parse("NONE\nget_news", names) == Named({"get_news"}, "NONE")
+
+
+def test_an_answer_that_tells_the_catalogue_from_its_beginning_chooses_nothing() -> None:
+    names = ("a", "b", "c", "d", "e")
+    assert parse("a\nb\nc\nd", names) is None
+    assert parse("a\nb\nc", names) == Named({"a", "b", "c"})
+    assert parse("a\nc\nb\nd", names) == Named({"a", "b", "c", "d"})
 
 
 def test_a_question_is_the_newest_message_with_the_heads_of_those_before() -> None:
