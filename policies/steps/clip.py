@@ -8,7 +8,7 @@ from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.step import When
-from policies.steps.results import is_json, keep, results, threshold, wanted
+from policies.steps.results import is_json, keep, results, size, threshold, wanted
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Clip:
             if not wanted(draft, self.when):
                 return
             large = threshold(draft, span, self.over_tokens, self.over_share)
-            if span.tokens <= large and not self.over_chars:
+            if not self.over_chars and size(draft, span) <= large:
                 continue
             text = draft.original(span)
             if draft.facts(span).media or len(text) <= self.over_chars or is_json(text):

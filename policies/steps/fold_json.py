@@ -9,7 +9,7 @@ from policies.folding import Folded, fold_json, fold_to_shape
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.step import When
-from policies.steps.results import keep, results, threshold, wanted
+from policies.steps.results import keep, results, size, threshold, wanted
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class FoldJson:
             if not wanted(draft, self.when):
                 return
             large = threshold(draft, span, self.over_tokens, self.over_share)
-            if span.tokens <= large and not self.over_chars:
+            if not self.over_chars and size(draft, span) <= large:
                 continue
             text = draft.original(span)
             if draft.facts(span).media or len(text) <= self.over_chars:

@@ -28,6 +28,12 @@ def wanted(draft: Draft, when: When) -> bool:
     return when == "always" or draft.excess > 0
 
 
+def size(draft: Draft, span: Span) -> int:
+    """Tokens by which a result is large. One that was said shorter counts by itself: in a parallel round it costs more, as
+    a part of one JSON list, and would be shortened to the same length again."""
+    return draft.facts(span).tokens if span.shortened else span.tokens
+
+
 def keep(draft: Draft, span: Span, large: int, when: When) -> int:
     """Tokens that a large result may keep: as many as need not go, but always `large`."""
     return large if when == "always" else max(large, span.tokens - draft.excess)

@@ -1,7 +1,7 @@
 import json
 
 from support.folding_check import check
-from support.prompts import draft, edits, lines, round_of, rows, texts, user
+from support.prompts import calls, draft, edits, lines, result, round_of, rows, texts, user
 
 from policies.plan import Rewrite
 from policies.steps.fold_json import FoldJson
@@ -102,3 +102,10 @@ def test_the_newest_result_stays_whole_while_it_is_not_large_by_itself() -> None
     made = draft([user("a"), *round_of(0, LARGE), *round_of(1, newest)], limit=4000)
     assert [edit.span for edit in edits(FoldJson(), made) if isinstance(edit, Rewrite)] == ["m2"]
     assert texts(made)[4] == newest
+
+
+def test_what_was_folded_to_that_size_is_not_folded_to_it_again() -> None:
+    parallel = [calls(*((f"c{number}", "list") for number in range(3))), *(result(f"c{n}", LARGE) for n in range(3))]
+    made = draft([user("a"), *parallel, *round_of(9, "ok")], limit=4000)
+    assert len(edits(FoldJson(), made)) == 3
+    assert edits(FoldJson(), made) == []
