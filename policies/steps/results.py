@@ -29,8 +29,8 @@ def wanted(draft: Draft, when: When) -> bool:
 
 
 def size(draft: Draft, span: Span) -> int:
-    """Tokens by which a result is large. One that was said shorter counts by itself: in a parallel round it costs more, as
-    a part of one JSON list, and would be shortened to the same length again."""
+    """Tokens by which a result is large. One that was said shorter counts by itself: as a part of a parallel round's
+    list it costs more, and would be shortened to the same length again."""
     return draft.facts(span).tokens if span.shortened else span.tokens
 
 

@@ -107,5 +107,6 @@ def test_the_newest_result_stays_whole_while_it_is_not_large_by_itself() -> None
 def test_what_was_folded_to_that_size_is_not_folded_to_it_again() -> None:
     parallel = [calls(*((f"c{number}", "list") for number in range(3))), *(result(f"c{n}", LARGE) for n in range(3))]
     made = draft([user("a"), *parallel, *round_of(9, "ok")], limit=4000)
+    made.target = 100
     assert len(edits(FoldJson(), made)) == 3
     assert edits(FoldJson(), made) == []
