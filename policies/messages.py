@@ -58,7 +58,7 @@ class Message(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        return "".join(part.text for part in self.parts if part.kind == "text")
+        return "".join([part.text for part in self.parts if part.kind == "text"])
 
     @classmethod
     def of(cls, raw: bytes) -> "Message":

@@ -12,6 +12,8 @@ from proxy.routing import Upstream
 
 KEY_HEADER = b"edgewise-key"  # lets Authorization stay the client's own key for the upstream
 
+_TENANT = hashlib.blake2b(digest_size=16, person=b"edgewise-tenant")
+
 
 class Access(msgspec.Struct, frozen=True):
     """`inbound_keys` empty: everyone who reaches the port may call. `tenant_header` None: Authorization tells whose a
@@ -39,7 +41,9 @@ class Access(msgspec.Struct, frozen=True):
     def tenant(self, headers: Sequence[Header]) -> str:
         """32 hex digits that stand for the caller; the credential itself is kept nowhere."""
         credential = self.credential(headers)
-        return hashlib.blake2b(credential, digest_size=16, person=b"edgewise-tenant").hexdigest()
+        digest = _TENANT.copy()
+        digest.update(credential)
+        return digest.hexdigest()
 
     def credential(self, headers: Sequence[Header]) -> bytes:
         """What tells whose a request is; empty for a caller that nothing tells from others."""

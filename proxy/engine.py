@@ -67,7 +67,7 @@ class Engine:
         """The plan as a generator of needs (see `policies.pipeline`); nothing is counted before it is asked.
 
         Raises BadRequest, as all that plans here does, for a message or tool that is nested too deep to be opened."""
-        return (yield from self._planning(policy or self.policy, request, window, ask_server=ask_server))
+        return self._planning(policy or self.policy, request, window, ask_server=ask_server)
 
     def plan_sync(self, request: ChatRequest, window: int | None, policy: Policy | None = None) -> Plan:
         """The plan by our own count, at once; `window` in tokens, None: what is known of the request's model."""

@@ -25,6 +25,7 @@ LABEL = 128  # characters of a name that a client chose: enough to recognise it
 SAFE = "!#$&'*+-.^_`|~:/@=,;()"  # stand in a header as they are, beside letters and digits
 REQUESTS = logging.getLogger("edgewise.requests")
 
+_JSON = msgspec.json.Encoder()
 _PLAIN = re.compile(f"[A-Za-z0-9{re.escape(SAFE)}]*")
 
 
@@ -175,7 +176,7 @@ def log_line(record: Record, ending: Ending) -> str:
         told["upstream_ms"] = round(ending.upstream_seconds * 1000, 1)
     if ending.usage is not None:
         told["usage"] = usage_figures(ending.usage)
-    return msgspec.json.encode(told).decode()
+    return _JSON.encode(told).decode()
 
 
 def usage_figures(usage: Mapping[str, Any]) -> dict[str, int]:

@@ -25,8 +25,8 @@ class Call(msgspec.Struct, frozen=True):
     tenant: str  # hash of the caller's credential, or of the configured header
     upstream: Upstream
 
-    def header(self, name: str) -> str | None:
-        value = find(self.headers, name.encode())
+    def header(self, name: bytes) -> str | None:
+        value = find(self.headers, name)
         return None if value is None else value.decode("latin-1")
 
 

@@ -19,8 +19,8 @@ class Wanted(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, call: Call, model: str, shelf: Shelf, settings: Settings) -> "Wanted":
         """Raises Refusal (400) for what is unknown or not allowed."""
-        asked = call.header("edgewise-policy")
-        return cls(shelf.choose(model, call.tenant, asked), _mode(call.header("edgewise-mode"), settings))
+        asked = call.header(b"edgewise-policy")
+        return cls(shelf.choose(model, call.tenant, asked), _mode(call.header(b"edgewise-mode"), settings))
 
 
 def _mode(asked: str | None, settings: Settings) -> Mode:
