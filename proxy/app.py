@@ -21,7 +21,7 @@ from proxy.state import State
 from proxy.upstream import Transport
 
 OWN_PATHS = frozenset({"context", "ui", "healthz", "readyz", "metrics", "docs", "openapi.json"})
-CHAT = "/chat/completions"
+CHAT = (["v1", "chat", "completions"], ["chat", "completions"])
 
 log = logging.getLogger("edgewise")
 
@@ -82,8 +82,7 @@ class Application:
             raise Refusal(404, f"there is no '{exchange.path}' here; the API's paths begin with /v1/", code="not_found")
         state = self.state
         state.access.check(exchange.headers)
-        path = exchange.path.rstrip("/")
-        if exchange.method == "POST" and path.endswith(CHAT) and path.strip("/") in ("v1" + CHAT, CHAT[1:]):
+        if exchange.method == "POST" and _is_chat(exchange.path):
             await chat(state, exchange, rest)
         elif exchange.method == "GET" and rest == b"/models" and len(state.routes.upstreams) > 1:
             await models(state, exchange)
@@ -108,6 +107,12 @@ class Application:
         await self.state.planner.close()
         await self.state.transport.close()
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def _is_chat(path: str) -> bool:
+    """Slashes that are doubled, by a base URL that ends in one, count once: many upstreams read them so, and a chat
+    request must not pass unplanned."""
+    return "completions" in path and [part for part in path.split("/") if part] in CHAT
 
 
 _SHUTTING_DOWN = Refusal(

@@ -115,6 +115,8 @@ async def test_paths_arrive_without_a_redirect(path: str) -> None:
     [
         ("/v1/chat/completions/", b"POST /v1/chat/completions/ HTTP/1.1"),
         ("//v1/chat/completions", b"POST /v1/chat/completions HTTP/1.1"),
+        ("/v1//chat/completions", b"POST /v1//chat/completions HTTP/1.1"),
+        ("/v1/chat//completions//", b"POST /v1/chat//completions// HTTP/1.1"),
         ("/chat/completions", b"POST /v1/chat/completions HTTP/1.1"),
         ("/v1/chat/completions?a=b", b"POST /v1/chat/completions?a=b HTTP/1.1"),
     ],
