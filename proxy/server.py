@@ -92,6 +92,8 @@ class Protocol(HttpToolsProtocol):
         self.header_bytes += len(name) + len(value) + 4
         if self.header_bytes > self.max_header_bytes or len(self.headers) >= MAX_FIELDS:
             self._fail(*self._too_much())
+        if not self.in_head:
+            return  # a trailer field: it would pass for a header that was checked (RFC 9110 6.5.1)
         if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
             self._fail(400, "The only transfer coding that is understood is chunked.")
         if name == b"expect" and value.lower() == b"100-continue":

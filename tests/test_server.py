@@ -1,4 +1,5 @@
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -6,7 +7,7 @@ import sys
 import textwrap
 
 import pytest
-from support.servers import CHAT, Client, post
+from support.servers import CHAT, Client, post, request, running
 from support.upstream import LAST_CHUNK, STREAM_HEAD, Close, Hang, Script, Wait, chunk, scripted
 
 from proxy.app import create_app
@@ -116,3 +117,12 @@ def test_uvicorn_runs_on_what_was_measured_and_logs_no_request() -> None:
     assert config.ws_protocol_class is None
     assert config.timeout_keep_alive == 80
     assert (config.access_log, config.server_header, config.date_header) == (False, False, False)
+
+
+async def test_trailer_fields_never_pass_for_headers() -> None:
+    head = request("POST", "/v1/chat/completions", b"", ("transfer-encoding", "chunked"))
+    trailer = b"0\r\nAuthorization: Bearer smuggled\r\nX-Late: 1\r\n\r\n"
+    async with scripted() as upstream, running(upstream.base) as proxy:
+        answer = await proxy.ask(head + chunk(json.dumps(CHAT).encode()) + trailer)
+    assert answer.status == 200
+    assert [upstream.requests[0].header(name) for name in (b"authorization", b"x-late")] == [None, None]
