@@ -8,6 +8,7 @@ names) is read by `json`, as FACTS 3 advises.
 import json
 import re
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -22,7 +23,8 @@ _KEY = re.compile(
     rb'[ \t\n\r,{]*("[^"\\]*(?:\\.[^"\\]*)*")[ \t\n\r]*:[ \t\n\r]*', re.DOTALL
 )  # of JSON known to be valid
 _WHITE = b" \t\n\r"
-_BRACKET = re.compile(rb"[\[\]{}]")
+_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}  # of the depth
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in _STEP)
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -154,11 +156,8 @@ def _loads_leniently(source: bytes) -> Any:
 
 
 def _depth(source: bytes) -> int:
-    depth = deepest = 0
-    for bracket in _BRACKET.findall(_STRING.sub(b"", source)):
-        depth += 1 if bracket in b"[{" else -1
-        deepest = max(deepest, depth)
-    return deepest
+    brackets = _STRING.sub(b"", source).translate(None, _NO_BRACKETS)
+    return max(accumulate(map(_STEP.__getitem__, brackets)), default=0)
 
 
 def _scan(source: bytes, values: Mapping[str, msgspec.Raw]) -> tuple[Member, ...] | None:
