@@ -73,7 +73,7 @@ def plan_once(
     """The plan on one counter's word alone."""
     prompt = request.prompt
     bill = bill or counter.bill(prompt)
-    received = split(prompt, [counter.facts(item) for item in prompt.messages], bill)
+    received = split(prompt, counter.all_facts(prompt.messages), bill)
     if policy.buckets or request.notes:
         received = sort(received, policy.buckets, request.notes)
     if _at_ease(policy, bill, budget):

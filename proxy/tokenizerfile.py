@@ -84,6 +84,9 @@ class TokenizerFile:
         tokens += self._around.get(ROLES.get(view.role, view.role), UNTEMPLATED)
         return self._facts.set(item.key, Facts.of(view, tokens, exact=self._template is not None and not _others(view)))
 
+    def all_facts(self, items: Sequence[Item]) -> list[Facts]:
+        return [self.facts(item) for item in items]
+
     def text(self, text: str) -> int:
         """Tokens of a bare text; what it spells like a special token counts as one."""
         return self._encode.count(text)

@@ -4,6 +4,7 @@ Nouns: an `Encoding` counts one text; a `Counter` counts a `Prompt` and returns 
 content, so that only new messages and tools are tokenised (DESIGN 1.8).
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
@@ -51,6 +52,10 @@ class Counter(Protocol):
 
     def facts(self, item: Item) -> Facts:
         """What is known of one message; opened and counted at first sight only."""
+        ...
+
+    def all_facts(self, items: Sequence[Item]) -> Sequence[Facts]:
+        """`facts` of each, at less cost than asking for one after another."""
         ...
 
     def text(self, text: str) -> int:

@@ -4,6 +4,7 @@ A ratio alone is 45 % off (FACTS 1): most families put a fixed preamble before t
 """
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 
@@ -83,6 +84,11 @@ class EstimateCounter:
         """What is known of a message, its tokens stretched."""
         found = self._facts.get(item.key)
         return found if found is not None else self._facts.set(item.key, self._stretched_facts(item))
+
+    def all_facts(self, items: Sequence[Item]) -> list[Facts]:
+        """`facts` of each."""
+        found = self._facts.all([item.key for item in items])
+        return [facts or self.facts(item) for facts, item in zip(found, items, strict=True)]
 
     def text(self, text: str) -> int:
         """Tokens of a bare text, stretched."""

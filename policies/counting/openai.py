@@ -53,7 +53,7 @@ class OpenAICounter:
 
     def bill(self, prompt: Prompt) -> Bill:
         """The whole prompt. Exact unless it holds media that cannot be measured from here."""
-        known = self._all_facts(prompt.messages)
+        known = self.all_facts(prompt.messages)
         tools = self._all_tools(prompt.tools)
         legacy = self._legacy(prompt.functions)
         form = self._format(prompt.response_format)
@@ -78,7 +78,8 @@ class OpenAICounter:
         """Bytes of messages and tools that were not counted before."""
         return _fresh(prompt.messages, self._facts) + _fresh(prompt.tools, self._tools)
 
-    def _all_facts(self, items: Sequence[Item]) -> list[Facts]:
+    def all_facts(self, items: Sequence[Item]) -> list[Facts]:
+        """`facts` of each."""
         found = self._facts.all([item.key for item in items])
         return [facts or self.facts(item) for facts, item in zip(found, items, strict=True)]
 

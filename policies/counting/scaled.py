@@ -1,5 +1,7 @@
 """A counter brought into line with what the upstream's own tokenizer said of the whole prompt."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from policies.counting import Bill, Counter
@@ -33,6 +35,9 @@ class Scaled:
     def facts(self, item: Item) -> Facts:
         facts = self.base.facts(item)
         return msgspec.structs.replace(facts, tokens=int(facts.tokens * self.factor))
+
+    def all_facts(self, items: Sequence[Item]) -> list[Facts]:
+        return [self.facts(item) for item in items]
 
     def text(self, text: str) -> int:
         return int(self.base.text(text) * self.factor) + 1
