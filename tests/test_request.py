@@ -114,3 +114,8 @@ def test_an_edited_request_without_tools_loses_what_only_tools_allow() -> None:
         request = ChatRequest.parse(body % tools)
         shorter = msgspec.structs.replace(request.prompt, messages=request.prompt.messages[1:])
         assert request.forward(shorter) == b'{"messages":[{"role":"user","content":"b"}],' + kept + b'"n":1}'
+
+
+def test_a_number_nested_without_end_is_no_number() -> None:
+    body = b'{"messages":[],"max_tokens":' + b"[" * 600 + b"]" * 600 + b',"max_completion_tokens":7}'
+    assert ChatRequest.parse(body).number("max_tokens", "max_completion_tokens") == 7

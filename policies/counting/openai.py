@@ -17,7 +17,7 @@ from policies.counting.memo import Memo
 from policies.counting.rounds import arguments, calls_text, results_tokens, shares
 from policies.counting.tools import Tool, count_tool, frame
 from policies.facts import Facts
-from policies.jsonraw import NotJSON, TooDeep, elements, loads
+from policies.jsonraw import NotJSON, elements, loads
 from policies.messages import Message
 from policies.request import Item, Prompt
 
@@ -179,8 +179,6 @@ class OpenAICounter:
     def _count_legacy(self, raw: bytes) -> tuple[Tool, ...]:
         try:
             items = elements(raw)
-        except TooDeep:
-            raise
         except NotJSON:
             return ()
         return tuple(count_tool(one, self._encoding) for one in items)
