@@ -63,8 +63,8 @@ async def test_the_planner_is_told_whose_request_it_is() -> None:
     planner = Scripted()
     await ask(Memory([Canned(200)]), planner, (b"edgewise-session", b"s"), (b"authorization", b"Bearer k"))
     seen = planner.calls[0]
-    assert seen.header("edgewise-session") == "s"
-    assert seen.header("edgewise-user") is None
+    assert seen.header(b"edgewise-session") == "s"
+    assert seen.header(b"edgewise-user") is None
     assert seen.upstream.name == "a.test"
     assert seen.id.startswith("ew_")
     assert len(seen.tenant) == 32
