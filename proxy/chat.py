@@ -2,15 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import NamedTuple
 
 from policies.request import ChatRequest
 from proxy import bodies, retry
 from proxy.errors import BrokenOff, Disconnected, UpstreamError, refusal_of
 from proxy.exchange import Exchange
 from proxy.headers import KEPT_FROM_CHAT_UPSTREAM, Header, find, to_client, to_upstream
-from proxy.pages import is_page, wrapped
+from proxy.pages import wrapped
 from proxy.planner import BROKE_OFF, CLIENT_LEFT, Call, Outcome
 from proxy.relay import UNBUFFERED, attended, relay
 from proxy.sse import Tap, Usage
@@ -19,7 +18,6 @@ from proxy.upstream import Outgoing, Reply, first_byte_timeout
 
 LARGE = 512 * 1024  # bytes from which opening the request is worth a thread (DESIGN 1.8)
 REFUSED = (400, 413, 422)  # with which servers say that a prompt is longer than their window
-
 Ended = tuple[int, Usage | None]
 log = logging.getLogger("edgewise")
 
@@ -35,7 +33,7 @@ async def chat(state: State, exchange: Exchange, rest: bytes) -> None:
 
 async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: Call, rest: bytes) -> None:
     outcome = Outcome(request.body)
-    with _failing_open(state, call):
+    with _FailingOpen(state, call):
         outcome = await state.planner.plan(request, call)
     status, usage = CLIENT_LEFT, None
     try:
@@ -48,13 +46,12 @@ async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: C
         status = refusal_of(error).status
         raise
     finally:
-        with _failing_open(state, call):
+        with _FailingOpen(state, call):
             state.planner.finished(outcome, status, usage)
 
 
 async def _forward(state: State, exchange: Exchange, outcome: Outcome, call: Call, rest: bytes) -> Ended:
-    headers = to_upstream(call.headers, KEPT_FROM_CHAT_UPSTREAM)
-    headers.append((b"accept-encoding", b"identity"))
+    headers = [*to_upstream(call.headers, KEPT_FROM_CHAT_UPSTREAM), (b"accept-encoding", b"identity")]
     outgoing = Outgoing(
         method="POST",
         base=call.upstream.base,
@@ -64,9 +61,7 @@ async def _forward(state: State, exchange: Exchange, outcome: Outcome, call: Cal
         first_byte_timeout=first_byte_timeout(call.headers),
     )
     try:
-        reply = await retry.send(state.transport, outgoing, state.patience)
-        if is_page(reply):
-            reply = await wrapped(reply)
+        reply = await wrapped(await retry.send(state.transport, outgoing, state.patience))
     except BrokenOff as error:
         raise Disconnected("the upstream broke off its answer") from error
     try:
@@ -84,16 +79,21 @@ async def _relay(state: State, exchange: Exchange, reply: Reply, outcome: Outcom
         log.warning("%s: the upstream broke off inside its response, so the client's connection is cut", exchange.id)
         return BROKE_OFF, None
     if tap is not None and reply.status in REFUSED:
-        with _failing_open(state, call):
+        with _FailingOpen(state, call):
             state.planner.learn(outcome, tap.kept())
     return reply.status, tap.usage(stream=is_stream) if tap is not None and reply.status < 300 else None
 
 
-@contextmanager
-def _failing_open(state: State, call: Call) -> Iterator[None]:
+class _FailingOpen(NamedTuple):
     """The one place that lets an error pass: a broken planner costs nobody their request (DESIGN 1.7)."""
-    try:
-        yield
-    except Exception as error:
-        state.planner_failures.inc()
-        log.error("%s: planning failed (%s), the request goes on as received", call.id, type(error).__name__)
+
+    state: State
+    call: Call
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, *_: object) -> bool:
+        if isinstance(error, Exception):
+            self.state.planner_failures.inc()
+            log.error("%s: planning failed (%s), the request goes on as received", self.call.id, type(error).__name__)
+        return isinstance(error, Exception)

@@ -44,7 +44,9 @@ def is_page(reply: Reply) -> bool:
 
 
 async def wrapped(reply: Reply) -> Reply:
-    """Raises BrokenOff."""
+    """The reply, or what stands for it where it is a page. Raises BrokenOff."""
+    if not is_page(reply):
+        return reply
     held = await hold(reply, MAX_PAGE)
     held.close()
     title = _TITLE.search(held.head)
