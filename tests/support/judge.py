@@ -136,10 +136,13 @@ def _aligned(kept: Sequence[str], sent: Sequence[str]) -> tuple[list[int], int]:
 
 
 def _fields(received: Opened, sent: Opened) -> list[str]:
-    """Other fields keep their bytes and order; tool_choice and parallel_tool_calls go with the last tool."""
+    """Other fields keep their bytes and order; tool_choice and parallel_tool_calls go with the last tool, and a choice
+    among tools is narrowed to those that are left (`grammar` judges that it names no other)."""
     gone = {"tool_choice", "parallel_tool_calls"} if not sent.tools else set()
+    if len(sent.tools) < len(received.tools) and "allowed_tools" in str(received.body.get("tool_choice")):
+        gone = {*gone, "tool_choice"}
     wanted = [spelled for name, spelled in received.fields if name not in gone]
-    had = [spelled for _, spelled in sent.fields]
+    had = [spelled for name, spelled in sent.fields if name not in gone]
     return [] if wanted == had else [f"bytes: fields {_brief(set(wanted) ^ set(had))} differ"]
 
 
