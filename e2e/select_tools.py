@@ -66,6 +66,9 @@ class Tried(msgspec.Struct, frozen=True):
         return self.called == self.asked.tool
 
 
+NONE: Mapping[bytes, Tried] = {}
+
+
 class Server:
     """The model: as the main one, and as the side model."""
 
@@ -115,10 +118,12 @@ def choose(server: Server, requests: Sequence[ChatRequest]) -> Iterator[Plan]:
         yield solve(plan_once(request, policy, counter, Budget(CONTEXT)), server.answer)
 
 
-def tried(server: Server, questions: Sequence[Question], requests: Sequence[ChatRequest]) -> Iterator[Tried]:
-    """What the model calls."""
+def tried(
+    server: Server, questions: Sequence[Question], requests: Sequence[ChatRequest], known: Mapping[bytes, Tried] = NONE
+) -> Iterator[Tried]:
+    """What the model calls. A request that was answered already, as nothing was taken from it, is not asked again."""
     for asked, request in zip(questions, requests, strict=True):
-        yield _tried(server, asked, request.body, request.prompt.tools)
+        yield known.get(request.body) or _tried(server, asked, request.body, request.prompt.tools)
 
 
 def _request(asked: Question, tools: Sequence[Mapping[str, Any]]) -> ChatRequest:
@@ -202,7 +207,8 @@ def main() -> int:
             requests = requests_of(some, tools)
             reduced = kept(some, requests, choose(server, requests))
             full = told("With the whole catalogue", tried(server, some, requests))
-            few = told("With what select-tools keeps", tried(server, some, reduced))
+            known = {request.body: one for request, one in zip(requests, full, strict=True)}
+            few = told("With what select-tools keeps", tried(server, some, reduced, known))
     except NotAvailable as error:
         print(error, file=sys.stderr)
         return 2
