@@ -54,6 +54,8 @@ def plan(
         over = total - server.limit if server.limit is not None else 0
         if over <= 0:
             return _recounted(made, scaled)
+        if made.refusal is not None:  # it is at its floor: asking again makes it no shorter
+            return made
         tighter = msgspec.structs.replace(server, margin=server.margin + over + CLOSER)
         again = yield from plan_once(request, policy, scaled, tighter)
         made = msgspec.structs.replace(
@@ -217,7 +219,11 @@ def _untouched(draft: Draft, received: tuple[Span, ...], bill: Bill) -> Draft:
 
 
 def _recounted(made: Plan, scaled: Scaled) -> Plan:
+    """The plan by the server's count, which says that it fits: nothing is refused, whatever our estimate said."""
     bill = scaled.bill(made.prompt)
     costs = [*bill.messages, *bill.tools]
     sent = [msgspec.structs.replace(span, tokens=tokens) for span, tokens in zip(made.sent, costs, strict=True)]
-    return msgspec.structs.replace(made, sent=tuple(sent), sent_overhead=bill.overhead, exact=bill.exact)
+    decisions = tuple(one for one in made.decisions if one.action is not Action.REFUSE)
+    return msgspec.structs.replace(
+        made, sent=tuple(sent), sent_overhead=bill.overhead, exact=bill.exact, refusal=None, decisions=decisions
+    )

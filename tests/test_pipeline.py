@@ -172,6 +172,24 @@ def test_a_plan_that_the_server_finds_too_long_is_made_again_a_few_times() -> No
     assert made.sent_total <= 3000
 
 
+LATE = [user("look"), *round_of(0, lines(200)), user(lines(150))]
+
+
+def test_what_our_estimate_would_refuse_goes_out_where_the_server_says_that_it_fits() -> None:
+    answers = iter([10_000, 2_500])
+    made = asking(chat(LATE), 3000, lambda need: next(answers) if isinstance(need, ServerCount) else None)
+    assert made.refusal is None
+    assert (made.sent_total, made.exact) == (2_500, True)
+    assert all(one.action is not Action.REFUSE for one in made.decisions)
+
+
+def test_a_refusal_that_the_server_bears_out_is_not_counted_again() -> None:
+    answers = iter([10_000, 3_500])
+    made = asking(chat(LATE), 3000, lambda need: next(answers) if isinstance(need, ServerCount) else None)
+    assert made.refusal is not None
+    assert next(answers, None) is None
+
+
 def test_a_server_that_fails_in_between_leaves_the_scaled_estimate() -> None:
     answers = iter([12_000, None])
     made = asking(chat(LOOP), 3000, lambda need: next(answers) if isinstance(need, ServerCount) else None)
