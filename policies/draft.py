@@ -21,6 +21,7 @@ class DraftState(msgspec.Struct, frozen=True):
     live: dict[str, Span]
     overhead: int
     total: int
+    frozen: frozenset[str]
 
 
 class Draft:
@@ -50,6 +51,8 @@ class Draft:
                 self._rounds.setdefault(span.round, []).append(span.id)
         self._total = bill.total
         self._listed: tuple[list[Span], list[Span]] | None = None  # live messages and tools, until one changes
+        self.frozen: frozenset[str] = frozenset()  # spans that were sent before, and stand as they do until an epoch
+        self.at_first_sight = False  # boundary steps look at what is new, whatever the pressure
         self.settled: set[str] = set()  # spans of which a stub was tried and would not be smaller
         self._opened: dict[bytes, Message] = {}
         self._measured: dict[str, int] = {}
@@ -151,6 +154,17 @@ class Draft:
         self._total -= self._live.pop(span_id).tokens
         self._listed = None
 
+    def placed(self) -> list[list[Span]]:
+        """Live messages by the received one that they stand for or behind; first those that stand before all."""
+        groups: list[list[Span]] = [[]]
+        for span_id in self._order:
+            if span_id[0] == "m":
+                groups.append([])
+            span = self._live.get(span_id)
+            if span is not None and span_id[0] != "t":
+                groups[-1].append(span)
+        return groups
+
     def as_prompt(self) -> Prompt:
         """The prompt of the live spans: the received object where all items are the received ones."""
         messages = tuple(span.item for span in self.messages)
@@ -172,8 +186,8 @@ class Draft:
         self.overhead, self.exact, self._total = bill.overhead, bill.exact, bill.total
 
     def snapshot(self) -> DraftState:
-        return DraftState(tuple(self._order), dict(self._live), self.overhead, self._total)
+        return DraftState(tuple(self._order), dict(self._live), self.overhead, self._total, self.frozen)
 
     def restore(self, state: DraftState) -> None:
         self._order, self._live, self._listed = list(state.order), dict(state.live), None
-        self.overhead, self._total = state.overhead, state.total
+        self.overhead, self._total, self.frozen = state.overhead, state.total, state.frozen

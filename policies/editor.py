@@ -12,6 +12,7 @@ from policies.spans import Bucket, Evict, Span, Tier
 from policies.tools import Tool
 
 Snapshot = tuple[DraftState, list[Decision], list["Entry"]]
+FROZEN = "it was sent before, and stands until the next epoch"
 WHOLE = "whole rounds, and nothing that is pinned"
 Outcome = Literal["applied", "undone", "refused"]
 
@@ -55,6 +56,8 @@ class Editor:
         self.firm: frozenset[str] = frozenset()  # spans that were settled
         self._firm_entries = 0
         self._entries: list[Entry] = []
+        self.replayed: list[Span] = []  # spans that earlier requests dropped, as they were received
+        self.replays = 0  # decisions of earlier requests that stand in the draft
 
     def charged(self, answer: Answer) -> Reply | None:
         """The side model's reply, its cost added to the bill."""
@@ -95,6 +98,12 @@ class Editor:
         why = refusal.reason or "the prompt cannot fit; it can be split"
         self._log("refuse", Action.REFUSE, "applied", _Told((), received, refusal.floor, why, check))
 
+    def record_replay(self, step: str, span: Span, after: int, because: str) -> None:
+        """Write down what an earlier request decided, and this one sends again."""
+        self.replays += 1
+        self.leaf = Leaf.NONE
+        self._log(step, Action.REPLAY, "applied", _Told((span.id,), span.tokens, after, because))
+
     def refuse(self, step: str, action: Action, because: str) -> None:
         """Write down something that was not done."""
         self._log(step, action, "refused", _Told((), 0, 0, because))
@@ -107,11 +116,12 @@ class Editor:
     @property
     def changed(self) -> bool:
         """Whether an edit of a step stands: repairs and injections are no reason to touch a prompt."""
-        return any(self._stands(entry) for entry in self._entries)
+        return self.replays > 0 or any(self._stands(entry) for entry in self._entries)
 
     def dropped(self) -> list[Span]:
         """Messages that edits removed and that are still gone, in the order they went."""
         gone = [span for entry in self._entries if entry.after is None for span in entry.before]
+        gone = [*self.replayed, *gone]
         return [span for span in gone if span.kind == "message" and self.draft.get(span.id) is None]
 
     def snapshot(self) -> Snapshot:
@@ -149,6 +159,8 @@ class Editor:
         action = Action.REWRITE if isinstance(edit, Rewrite) else Action.ELIDE
         span = self.draft.get(edit.span)
         why = "" if _licensed(span, action, self.leaf) else _forbidden(span, action)
+        if edit.span in self.draft.frozen:
+            why = FROZEN
         if span is None or why:
             tokens = span.tokens if span else 0
             self._log(step, action, "refused", _Told((edit.span,), tokens, tokens, why))
@@ -182,6 +194,8 @@ class Editor:
         spans = tuple(span for span in map(self.draft.get, edit.spans) if span is not None)
         cost = sum(span.tokens for span in spans)
         why = _cannot_drop(self.draft, spans) if len(spans) == len(edit.spans) else "already gone"
+        if not self.draft.frozen.isdisjoint(edit.spans):
+            why = FROZEN
         if why:
             self._log(step, Action.DROP, "refused", _Told(edit.spans, cost, cost, why))
             return

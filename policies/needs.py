@@ -9,11 +9,18 @@ from typing import TypeVar
 
 import msgspec
 
+from policies.recorded import Recorded
 from policies.request import Prompt
 
 
 class ServerCount(msgspec.Struct, frozen=True):
     """What does the upstream's own tokenizer say this prompt costs? Answered with tokens."""
+
+    prompt: Prompt
+
+
+class Recall(msgspec.Struct, frozen=True):
+    """What was decided for the longest known prefix of this conversation? Answered with what is recorded of it."""
 
     prompt: Prompt
 
@@ -38,8 +45,8 @@ class Reply(msgspec.Struct, frozen=True):
     tokens: int
 
 
-Need = ServerCount | Ask | Anybody
-Answer = int | Reply | None
+Need = ServerCount | Recall | Ask | Anybody
+Answer = int | Reply | Recorded | None
 T = TypeVar("T")
 Asking = Generator[Need, Answer, T]
 

@@ -12,13 +12,15 @@ from policies.counting import Bill, Counter
 from policies.counting.scaled import Scaled
 from policies.draft import Draft
 from policies.editor import Editor
-from policies.needs import Asking, ServerCount
+from policies.needs import Asking, Recall, ServerCount
 from policies.notes import note
 from policies.placing import place, reserve
-from policies.plan import ORDER, Action, Inject, Level, Pass, Plan
+from policies.plan import Action, Inject, Level, Pass, Plan
 from policies.policy import Policy
-from policies.pressing import press
+from policies.pressing import Pressing
+from policies.recorded import Epoch, Recorded
 from policies.refusal import refuse
+from policies.replay import noted, replay
 from policies.request import ChatRequest, Prompt
 from policies.sorting import sort
 from policies.spans import Span
@@ -82,25 +84,28 @@ def plan_once(
         return _as_received(request, policy, counter, (received, bill, budget))
     draft = Draft(prompt, counter, received, bill)
     editor = Editor(draft)
+    known = yield Recall(prompt)
+    recorded = known if isinstance(known, Recorded) else None
+    if recorded is not None:
+        replay(draft, editor, recorded)
     failed: list[str] = []
-    injections = _injections(editor, policy, failed)
-    draft.reserved = reserve(draft, injections)
+    pressing = Pressing(draft, editor, policy, recorded, _injections(editor, policy, failed))
     if budget.limit is None:
         draft.level = Level.UNKNOWN
     else:
         draft.limit, draft.window = budget.limit, budget.window
         draft.caps = policy.caps_in(budget.window)
-        failed += yield from press(draft, editor, policy)
+        failed += yield from pressing.run()
     draft.reserved = 0  # what is placed now is counted as it is; what is not needs no room
-    if editor.changed or injections:
-        yield from _place(draft, editor, injections)
-    return _plan(request, policy, draft, editor, (received, bill, budget, failed))
+    if editor.changed or pressing.due:
+        yield from _place(pressing)
+    return _plan(request, policy, pressing, (received, bill, budget, failed))
 
 
 def _at_ease(policy: Policy, bill: Bill, budget: Budget) -> bool:
     """No step has anything to say: none acts before its level, and the prompt's share of its limit, which no pressure
     exceeds, is below the first."""
-    if budget.limit is None or bill.total >= policy.levels[ORDER[0]].lowest * budget.limit:
+    if budget.limit is None or bill.total >= policy.lowest * budget.limit:
         return False
     return policy.waits
 
@@ -144,13 +149,14 @@ def _injections(editor: Editor, policy: Policy, failed: list[str]) -> list[Injec
     return injections
 
 
-def _place(draft: Draft, editor: Editor, injections: list[Inject]) -> Asking[None]:
+def _place(pressing: Pressing) -> Asking[None]:
     """The note on what was dropped, then the operator's text; neither may push the prompt over its limit."""
-    notes = yield from note(draft, editor, reserve(draft, injections))
+    draft, editor, due = pressing.draft, pressing.editor, pressing.due
+    notes = () if draft.frozen else (yield from note(draft, editor, reserve(draft, due)))
     for left in notes:
         if _placed(draft, editor, "note", left):
             break
-    for edit in injections:
+    for edit in due:
         _placed(draft, editor, "reminder", edit)
 
 
@@ -169,14 +175,12 @@ def _placed(draft: Draft, editor: Editor, step: str, edit: Inject) -> bool:
 
 
 def _plan(
-    request: ChatRequest,
-    policy: Policy,
-    draft: Draft,
-    editor: Editor,
-    origin: tuple[tuple[Span, ...], Bill, Budget, list[str]],
+    request: ChatRequest, policy: Policy, pressing: Pressing, origin: tuple[tuple[Span, ...], Bill, Budget, list[str]]
 ) -> Plan:
     received, bill, budget, failed = origin
-    refusal, decisions = None, tuple(editor.decisions)
+    draft, editor, recorded = pressing.draft, pressing.editor, pressing.recorded
+    refusal, decisions, record = None, tuple(editor.decisions), None
+    epoch = pressing.epoch or (recorded.epoch if recorded is not None else None)
     if budget.limit is not None and draft.total > budget.limit:
         refusal = refuse(request.prompt, draft)
         editor.record_refusal(refusal, bill.total)
@@ -184,6 +188,10 @@ def _plan(
     elif editor.decisions and not editor.changed and not _injected(editor) and not _over(bill, budget):
         draft = _untouched(draft, received, bill)
         decisions = tuple(one for one in decisions if one.outcome != "applied")  # repairs, which nothing needs now
+    else:
+        begun = epoch or Epoch(0, Level.NONE, "", len(request.prompt.messages))
+        record = noted(draft, editor, recorded, begun, policy.digest)
+        epoch = record.epoch if record is not None else epoch
     return Plan(
         budget=budget,
         level=draft.level,
@@ -200,6 +208,9 @@ def _plan(
         failed_steps=tuple(dict.fromkeys(failed)),
         caps=draft.caps,
         side_tokens=editor.side_tokens,
+        epoch=epoch,
+        opened=pressing.epoch is not None and record is not None,
+        record=record,
     )
 
 

@@ -58,7 +58,11 @@ def _put(draft: Draft, span: Span, raw: bytes, edit: Inject) -> str:
     item = Item.of(raw)
     added = draft.cost(span, item) - draft.cost(span, span.item)
     changed = msgspec.structs.replace(
-        span, item=item, tokens=span.tokens + added, merged=(*span.merged, (edit.bucket, added))
+        span,
+        item=item,
+        tokens=span.tokens + added,
+        merged=(*span.merged, (edit.bucket, added)),
+        bare=span.bare or span.item,
     )
     draft.put(changed)
     return span.id

@@ -7,19 +7,28 @@ from typing import Any, Literal
 import msgspec
 
 from policies.budget import Budget
+from policies.levels import ORDER, Level
+from policies.recorded import Epoch, Node
 from policies.request import Prompt
 from policies.spans import Bucket, Span
 
 
-class Level(StrEnum):
-    """How hard the prompt is pressed; each licenses more than the one before."""
-
-    UNKNOWN = "unknown"  # the window is not known: counted, forwarded, never cut
-    NONE = "none"
-    TOOL_RESULTS = "tool_results"
-    HISTORY = "history"
-    TOPICS = "topics"
-    EMERGENCY = "emergency"
+__all__ = [
+    "ORDER",
+    "Action",
+    "Decision",
+    "Drop",
+    "Edit",
+    "Elide",
+    "Inject",
+    "Leaf",
+    "Level",
+    "Pass",
+    "Plan",
+    "Refusal",
+    "Rewrite",
+    "changed",
+]
 
 
 class Leaf(StrEnum):
@@ -31,9 +40,6 @@ class Leaf(StrEnum):
     RESULTS = "results"  # 3: tool output
     INSTRUCTIONS = "instructions"  # 4
     REFUSE = "refuse"  # 5: nothing is left
-
-
-ORDER = (Level.TOOL_RESULTS, Level.HISTORY, Level.TOPICS, Level.EMERGENCY)
 
 
 class Rewrite(msgspec.Struct, frozen=True):
@@ -70,6 +76,7 @@ class Inject(msgspec.Struct, frozen=True):
     bucket: Bucket
     because: str
     check: str = ""
+    every: int = 0  # tokens: where it stands already, it is put anew once so many stand behind it; 0: each request
 
 
 class Pass(msgspec.Struct, frozen=True):
@@ -88,6 +95,7 @@ class Action(StrEnum):
     DROP = "drop"
     INJECT = "inject"
     REPAIR = "repair"
+    REPLAY = "replay"  # decided for an earlier request of the conversation, and sent again
     PASS = "pass"  # noqa: S105 - a word, no password
     REFUSE = "refuse"
 
@@ -138,6 +146,9 @@ class Plan(msgspec.Struct, frozen=True):
     failed_steps: tuple[str, ...] = ()
     caps: Mapping[Bucket, int] = {}  # tokens, of the policy for this window
     side_tokens: int = 0  # what the side model cost while this was planned
+    epoch: Epoch | None = None  # of the conversation, where something was decided for it
+    opened: bool = False  # this request opened it
+    record: Node | None = None  # what has to be remembered before the request is sent
 
     @property
     def received_total(self) -> int:

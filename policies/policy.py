@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from policies.budget import Margin
-from policies.plan import Level
+from policies.plan import ORDER, Level
 from policies.policy_rules import (
     CAPS,
     CAPS_WINDOW,
@@ -18,6 +18,7 @@ from policies.policy_rules import (
     Route,
     bucket_rules,
     caps_of,
+    first_sight_of,
     levels_of,
     margin_of,
     routes_of,
@@ -60,6 +61,7 @@ class Policy:
     output_reserve: int | None = None
     margin: Margin | None = None
     against: Of = "room"
+    first_sight: float | None = None  # pressure from which large results are said shorter before they are ever sent
     shares: Mapping[Tier, float] = field(default_factory=lambda: SHARES)
     caps: Mapping[Bucket, int] = field(default_factory=lambda: CAPS)
     buckets: tuple[BucketRule, ...] = ()
@@ -70,6 +72,12 @@ class Policy:
     def waits(self) -> bool:
         """No step acts before its level is entered."""
         return not any(step.level is Level.NONE or acts_always(step) for step in self.steps)
+
+    @cached_property
+    def lowest(self) -> float:
+        """The pressure below which no step has anything to say."""
+        lowest = self.levels[ORDER[0]].lowest
+        return lowest if self.first_sight is None else min(self.first_sight, lowest)
 
     @classmethod
     def parse(cls, text: str, place: str, read: Read | None = None, find: Find | None = None) -> "Policy":
@@ -87,6 +95,7 @@ class Policy:
             steps=(*reminder_of(table(given, "reminder", place), place, read), *steps_of(given, place, find)),
             levels=levels,
             against=against,
+            first_sight=first_sight_of(given, place),
             shares=shares_of(table(given, "shares", place), place),
             caps=caps_of(table(given, "caps", place), place),
             buckets=bucket_rules(given, place),

@@ -109,7 +109,7 @@ def levels_of(given: Mapping[str, Any], place: str) -> tuple[Of, dict[Level, Lev
 
 def _level(given: Mapping[str, Any], where: str, usual: Pair, floor: Pair, of: str) -> tuple[Pair, Pair]:
     """`enter` and `free_to`, each where there is little room and where there is much."""
-    known(given, ("enter", "free_to"), where)
+    known(given, (*(["first_sight"] if where.endswith(".tool_results]") else []), "enter", "free_to"), where)
     enters = (max(usual[0], floor[0]), max(usual[0], floor[1]))
     if "enter" in given:
         enters = _pair(given["enter"], "enter", where)
@@ -124,6 +124,14 @@ def _level(given: Mapping[str, Any], where: str, usual: Pair, floor: Pair, of: s
     if frees[0] > enters[0] or frees[1] > enters[1]:
         raise PolicyError(f"{where}: 'free_to' must not be above 'enter', or the level would free nothing")
     return enters, frees
+
+
+def first_sight_of(given: Mapping[str, Any], place: str) -> float | None:
+    """The pressure from which results are said shorter at first sight; None: only once an epoch began."""
+    rule = table(table(given, "levels", place), Level.TOOL_RESULTS.value, place)
+    if "first_sight" not in rule:
+        return None
+    return share(rule["first_sight"], "first_sight", f"{place}: [levels.{Level.TOOL_RESULTS.value}]")
 
 
 def _same(enters: Pair, frees: Pair) -> bool:

@@ -1,6 +1,7 @@
 """Level by level until enough was freed; what was freed without need is given back."""
 
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass
 
 from policies.budget import Pressure, fixed_tokens
 from policies.checks import checked
@@ -10,9 +11,13 @@ from policies.grammar import mend
 from policies.messages import with_text
 from policies.needs import Ask, Asking, Reply
 from policies.notes import note_tokens
-from policies.plan import ORDER, Edit, Leaf, Level, Rewrite
+from policies.placing import reserve
+from policies.plan import ORDER, Edit, Inject, Leaf, Level, Rewrite
 from policies.policy import Policy
+from policies.recorded import Epoch, Recorded
+from policies.replay import freeze_sent, thaw
 from policies.shrinking import shrink
+from policies.spans import Span
 from policies.step import Step, acts_always
 
 ENOUGH = 0.63  # of the limit: a prompt that had to be cut is not cut further than this where its spans allow it
@@ -22,9 +27,87 @@ GIVEN_BACK = 6  # rounds of taking edits back, at most
 MOST_PROPOSALS, PROPOSALS_A_SPAN = 1_000, 20  # of a step at a level: ours make a tenth of these
 
 
-def press(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
-    """Edits the draft until it is under its limit, or every licensed step was asked. The names of broken steps."""
-    failed = yield from _always(draft, editor, policy)
+LEAST_FREED = 0.15  # of the room: an epoch that frees less is not opened unless the prompt does not fit without
+WEAK = 0.05  # of the room: what two epochs in a row must free more than
+
+
+@dataclass
+class Pressing:
+    """One request on its way to its limit. `epoch` is what it opens, None where earlier decisions stand."""
+
+    draft: Draft
+    editor: Editor
+    policy: Policy
+    recorded: Recorded | None
+    injections: list[Inject]
+    epoch: Epoch | None = None
+
+    @property
+    def due(self) -> list[Inject]:
+        """What is to be put in now: all of it where nothing stands yet, else a reminder that fell too far behind."""
+        if self.recorded is None or self.epoch is not None:
+            return self.injections
+        behind = sum(span.tokens for span in self.draft.messages if _after(span, self.recorded.reminded))
+        return [one for one in self.injections if one.place == "tail" and behind > one.every]
+
+    def run(self) -> Asking[list[str]]:
+        """Edits the draft until it is under its limit, or every licensed step was asked. The names of broken steps."""
+        self.draft.reserved = reserve(self.draft, self.due)
+        failed = yield from _always(self.draft, self.editor, self.policy)
+        failed += yield from self._at_first_sight()
+        if _entered(self.draft, self.policy, ORDER[0]):
+            failed += yield from self._open()
+        if self.epoch is None and self.recorded is not None:
+            self.draft.level = self.recorded.epoch.level
+        return failed
+
+    def _at_first_sight(self) -> Asking[list[str]]:
+        """Large results are said shorter once, before they were ever sent: that breaks no cached prefix (DESIGN 5)."""
+        draft, failed = self.draft, list[str]()
+        begins = self.policy.first_sight
+        if self.recorded is None and (
+            begins is None or draft.total > draft.limit or _pressure(draft, self.policy).value < begins
+        ):
+            return failed
+        frozen = draft.frozen
+        freeze_sent(draft)
+        draft.at_first_sight = True
+        for step in self.policy.steps:
+            if step.leaf is Leaf.RESULTS and hasattr(step, "when") and not acts_always(step):
+                failed += yield from run_step(draft, self.editor, step)
+        draft.at_first_sight = False
+        draft.frozen = frozen
+        return failed
+
+    def _open(self) -> Asking[list[str]]:
+        """An epoch: everything may change. It is given up where it frees too little and the prompt fits as it was."""
+        draft, editor = self.draft, self.editor
+        before, total, level = editor.snapshot(), draft.total, draft.level
+        if self.recorded is not None:
+            thaw(draft)
+            draft.reserved = reserve(draft, self.injections)
+        failed = yield from _levels(draft, editor, self.policy)
+        room, freed = max(1, _pressure(draft, self.policy).room), total - draft.total
+        forced = total > draft.limit
+        if self.recorded is not None and not forced and freed < LEAST_FREED * room:
+            editor.restore(before)
+            draft.level = level
+            return failed
+        earlier = self.recorded.epoch if self.recorded is not None else None
+        weak = (earlier.weak if earlier else 0) + 1 if freed < WEAK * room else 0
+        number = earlier.number + 1 if earlier else 1
+        why = "forced" if forced else "pressure"
+        self.epoch = Epoch(number, draft.level, why, len(draft.prompt.messages), freed, weak)
+        return failed
+
+
+def _after(span: Span, index: int) -> bool:
+    return span.id[0] == "m" and int(span.id[1:]) > index
+
+
+def _levels(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
+    """Level by level until enough was freed."""
+    failed: list[str] = []
     for level in ORDER:
         if not _entered(draft, policy, level):
             break

@@ -59,6 +59,7 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     round: int = -1
     priority: int = 0  # higher is kept longer among equals
     merged: tuple[tuple[Bucket, int], ...] = ()
+    bare: Item | None = None  # what it was before text of ours was merged into it
     elided: bool = False  # a stub stands for it
     shortened: bool = False  # its text was rewritten
 

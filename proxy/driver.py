@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from policies.needs import Answer, Anybody, Ask, Need
+from policies.needs import Answer, Anybody, Ask, Need, Recall
 from policies.plan import Plan
 from proxy.servercount import ServerCount
 from proxy.sidemodel import Questions
@@ -19,6 +19,8 @@ class Driver(msgspec.Struct, frozen=True):
 
     async def answer(self, need: Need) -> Answer:
         """None: there is nobody to ask, it failed, or it took too long."""
+        if isinstance(need, Recall):
+            return None
         if isinstance(need, Ask):
             return None if self.questions is None else await self.questions.answer(need)
         if isinstance(need, Anybody):

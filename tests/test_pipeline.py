@@ -146,8 +146,9 @@ def test_a_server_that_counts_more_has_the_last_word_before_and_after() -> None:
     request = chat(LOOP)
     asked: list[int] = []
 
-    def answer(need: Need) -> int:
-        assert isinstance(need, ServerCount)
+    def answer(need: Need) -> Answer:
+        if not isinstance(need, ServerCount):
+            return None
         asked.append(int(counter().bill(need.prompt).total * 1.5))
         return asked[-1]
 
@@ -200,7 +201,7 @@ def test_a_server_that_fails_in_between_leaves_the_scaled_estimate() -> None:
 def test_where_the_window_is_not_known_the_servers_count_is_reported_all_the_same() -> None:
     planning = plan(chat(LOOP), reminding(), counter(), Budget(None), server=Budget(None))
     answers = iter([7000, 7100])
-    made = solve(planning, lambda _need: next(answers))
+    made = solve(planning, lambda need: next(answers) if isinstance(need, ServerCount) else None)
     assert (made.received_total, made.sent_total) == (7000, 7100)
 
 

@@ -6,15 +6,20 @@ from support.prompts import balanced, chat, draft, ids, lines, planned, round_of
 
 from policies.draft import Draft
 from policies.editor import Editor
-from policies.needs import solve
+from policies.needs import Asking, solve
 from policies.plan import ORDER, Action, Drop, Edit, Leaf, Level, Rewrite
 from policies.policy import LevelRule, Policy
 from policies.policy_rules import BOUNDS
-from policies.pressing import press, run_step
+from policies.pressing import Pressing, run_step
 from policies.step import Step
 from policies.steps.elide import ElideResults
 
 LOOP = [system("Be brief."), user("task"), *(m for n in range(12) for m in round_of(n, lines(40)))]
+
+
+def press(made: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
+    """A request of a conversation of which nothing is known."""
+    return Pressing(made, editor, policy, None, []).run()
 
 
 def pressed(limit: int) -> Draft:

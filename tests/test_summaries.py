@@ -55,7 +55,8 @@ class Model:
     def __call__(self, need: Need) -> Answer:
         if isinstance(need, Anybody):
             return 1
-        assert isinstance(need, Ask)
+        if not isinstance(need, Ask):
+            return None
         self.asked.append(need)
         return self._reply
 

@@ -13,11 +13,13 @@ PLACES: dict[str, Literal["head", "tail"]] = {"head": "head", "tail": "tail"}
 
 @dataclass(frozen=True)
 class Reminder:
-    """`text` is merged into the system message (`head`) and into the newest message (`tail`), as `places` says."""
+    """`text` is merged into the system message (`head`) and into the newest message (`tail`), as `places` says; the latter
+    stays where it was put, and stands anew once `every_tokens` stand behind it."""
 
     text: str = ""
     places: tuple[str, ...] = ("head", "tail")
     max_tokens: int = 300
+    every_tokens: int = 4000
     level: Level = Level.NONE
     name: str = "reminder"
     leaf: Leaf = Leaf.NONE
@@ -35,4 +37,4 @@ class Reminder:
             yield Pass("", f"the reminder has {tokens} tokens, {self.max_tokens} are allowed")
             return
         for place in self.places:
-            yield Inject(self.text, PLACES[place], Bucket.REMINDER, "text of the operator")
+            yield Inject(self.text, PLACES[place], Bucket.REMINDER, "text of the operator", every=self.every_tokens)

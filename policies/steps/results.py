@@ -14,7 +14,8 @@ GENTLE_TOKENS = 256  # the size under which `fit` presses no result of the newes
 def results(draft: Draft, *, over: int = 0) -> Iterator[Span]:
     """Live tool results above `over` tokens that are not pinned, oldest first."""
     pinned = Evict.PINNED  # looked up once: an enum is slow to ask
-    return (span for span in draft.messages if span.is_result and span.tokens > over and span.evict is not pinned)
+    found = (span for span in draft.messages if span.is_result and span.tokens > over and span.evict is not pinned)
+    return (span for span in found if span.id not in draft.frozen) if draft.frozen else found
 
 
 def untouched(draft: Draft) -> Iterator[Span]:
@@ -25,7 +26,7 @@ def untouched(draft: Draft) -> Iterator[Span]:
 
 def wanted(draft: Draft, when: When) -> bool:
     """Whether a boundary step has to go on: always, or while the prompt is over its target."""
-    return when == "always" or draft.excess > 0
+    return when == "always" or draft.at_first_sight or draft.excess > 0
 
 
 def size(draft: Draft, span: Span) -> int:
@@ -36,7 +37,7 @@ def size(draft: Draft, span: Span) -> int:
 
 def keep(draft: Draft, span: Span, large: int, when: When) -> int:
     """Tokens that a large result may keep: as many as need not go, but always `large`."""
-    return large if when == "always" else max(large, span.tokens - draft.excess)
+    return large if when == "always" or draft.at_first_sight else max(large, span.tokens - draft.excess)
 
 
 def is_json(text: str) -> bool:

@@ -12,8 +12,8 @@ from policies.steps.reminder import Reminder
 
 def test_the_operators_text_stands_at_both_ends() -> None:
     assert edits(Reminder("Cite ids."), draft([user("a")])) == [
-        Inject("Cite ids.", "head", Bucket.REMINDER, "text of the operator"),
-        Inject("Cite ids.", "tail", Bucket.REMINDER, "text of the operator"),
+        Inject("Cite ids.", "head", Bucket.REMINDER, "text of the operator", every=4000),
+        Inject("Cite ids.", "tail", Bucket.REMINDER, "text of the operator", every=4000),
     ]
     assert [edit.place for edit in Reminder("a", ("tail",)).edits(draft([user("a")])) if isinstance(edit, Inject)] == [
         "tail"

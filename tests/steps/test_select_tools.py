@@ -72,6 +72,8 @@ def test_under_pressure_it_acts_at_its_own_level_once() -> None:
     asked: list[Need] = []
 
     def answer(need: Need) -> Answer:
+        if not isinstance(need, Ask):
+            return None
         asked.append(need)
         return Reply("get_weather", 5)
 
@@ -104,15 +106,14 @@ def test_the_choice_only_grows_with_the_conversation() -> None:
 
 
 def test_the_side_model_is_asked_with_one_line_a_tool() -> None:
-    asked: list[Need] = []
-    made(MODEL, answer=asked.append)
-    assert isinstance(asked[0], Ask)
+    needs: list[Need] = []
+    made(MODEL, answer=needs.append)
+    made(MODEL, answer=needs.append, tools=[tool(f"f{n}", "") for n in range(40)])
+    asked = [need for need in needs if isinstance(need, Ask)]
     assert asked[0].prompt == "select_tools"
     assert asked[0].values["question"] == "I wonder about weather and hotels"
     assert asked[0].values["tools"].startswith("get_weather: Everything about weather.\nget_flights: ")
     assert asked[0].max_tokens == 256
-    made(MODEL, answer=asked.append, tools=[tool(f"f{n}", "") for n in range(40)])
-    assert isinstance(asked[1], Ask)
     assert asked[1].max_tokens == MOST_ANSWER_TOKENS
     assert asked[1].values["tools"].startswith("f0\nf1\n")
 

@@ -1,0 +1,102 @@
+"""What was decided for the prefix of a conversation, so that the next request sends the same bytes again (DESIGN 6).
+
+A client re-sends its whole history and keeps no state for us. A `Node` is what one request added to that state, kept
+under the chain key of its last message; the nodes on the way of a request add up to a `Recorded`, which is replayed.
+Nodes are small and never change: what a request did is told by itself and those before it, and a branch has its own.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from policies.levels import Level
+
+FRONT = -1  # the index of what stands before all messages
+
+
+class Epoch(msgspec.Struct, frozen=True, array_like=True):
+    """A declared point at which bytes that were sent before may change. `opened` is how many messages the request had,
+    `freed` tokens; `because`: "pressure", "forced" (it did not fit), "client" (which changed its own prefix)."""
+
+    number: int
+    level: Level
+    because: str
+    opened: int
+    freed: int = 0
+    weak: int = 0  # epochs in a row, this one counted, that freed less than a twentieth of the room
+
+
+class Made(msgspec.Struct, frozen=True, array_like=True):
+    """What stands for one received message: `raws` in its order, none where it was dropped, several where a hidden
+    round or a repair stands behind it. `bare` is the message before text of ours was merged into it, b"" where that is
+    what was received."""
+
+    raws: tuple[bytes, ...]
+    step: str
+    because: str
+    bare: bytes = b""
+    merged: tuple[tuple[str, int], ...] = ()  # bucket, tokens
+    elided: bool = False
+    shortened: bool = False
+    key: bytes = b""  # digest of the received message, by which it is known again where the prefix changed
+    hidden: bool = False  # the further raws are rounds that the client never saw
+
+
+class Sent(msgspec.Struct, frozen=True, array_like=True):
+    """How tools are sent, by digest of the received one: what stands for it (b"": left out). `offered` is the digest
+    of all that the client offered, `own` whether ours is offered beside them."""
+
+    offered: bytes = b""
+    tools: dict[bytes, bytes] = {}
+    own: bool = False
+
+
+class Node(msgspec.Struct, frozen=True, array_like=True):
+    """What one request of `count` messages added. With `whole`, it says everything anew: an epoch begins with it."""
+
+    count: int
+    epoch: Epoch
+    made: dict[int, Made]
+    sent: Sent
+    policy: str = ""  # its digest
+    whole: bool = True
+    reminded: int = FRONT  # index of the message that holds the newest reminder
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """The state of a conversation after `count` of its messages."""
+
+    count: int
+    epoch: Epoch
+    made: Mapping[int, Made]
+    sent: Sent
+    reminded: int = FRONT
+
+    def after(self, node: Node) -> "Recorded":
+        """The state once `node` was added to it."""
+        made = node.made if node.whole else {**self.made, **node.made}
+        return Recorded(node.count, node.epoch, made, node.sent, node.reminded)
+
+
+def fold(nodes: Iterable[Node]) -> Recorded | None:
+    """The state that nodes on the way of a request add up to; they stand in the order of their messages. None where
+    no epoch begins among them."""
+    state: Recorded | None = None
+    for node in nodes:
+        if state is not None:
+            state = state.after(node)
+        elif node.whole:
+            state = Recorded(node.count, node.epoch, node.made, node.sent, node.reminded)
+    return state
+
+
+_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Node)
+
+
+def encoded(node: Node) -> bytes:
+    return _ENCODER.encode(node)
+
+
+def decoded(value: bytes) -> Node:
+    """Raises msgspec.DecodeError for what is none."""
+    return _DECODER.decode(value)

@@ -1,0 +1,158 @@
+"""Earlier decisions on a draft: sent again as they were, given up at an epoch, and noted for the next request."""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+import msgspec
+
+from policies.draft import Draft
+from policies.editor import Editor
+from policies.plan import Decision
+from policies.recorded import FRONT, Epoch, Made, Node, Recorded, Sent
+from policies.request import Item
+from policies.spans import Bucket, Evict, Span, Tier
+
+OWN_TOOL = "t-own"  # the id of the span of a tool that Edgewise offers
+
+
+def replay(draft: Draft, editor: Editor, recorded: Recorded) -> None:
+    """Puts what is recorded into a draft of what was received, and freezes all that was sent before."""
+    messages = draft.messages
+    for index, made in recorded.made.items():
+        if index == FRONT:
+            _insert(draft, made.raws, messages[0] if messages else None, before=messages[0].id if messages else None)
+        elif index < len(messages):
+            following = messages[index + 1].id if index + 1 < len(messages) else None
+            _again(draft, editor, messages[index], made, following)
+    _tools_again(draft, editor, recorded.sent)
+    frozen = {span.id for span in messages[: recorded.count]} | {f"m{index}" for index in recorded.made}
+    draft.frozen = frozenset(frozen | {span.id for span in draft.tools})
+    draft.rebill()
+
+
+def freeze_sent(draft: Draft) -> None:
+    """Freezes what an earlier request must have sent: all that stands before the client's newest messages."""
+    last = max((at for at, span in enumerate(draft.messages) if span.role == "assistant"), default=-1)
+    draft.frozen |= {span.id for span in [*draft.messages[: last + 1], *draft.tools]}
+
+
+def thaw(draft: Draft) -> None:
+    """An epoch: everything may change again, and text of ours is taken out, to be put where it belongs now."""
+    draft.frozen = frozenset()
+    for span in draft.messages:
+        if span.id == "n-head":
+            draft.remove(span.id)
+        elif span.merged and span.bare is not None:
+            tokens = span.tokens - sum(tokens for _, tokens in span.merged)
+            draft.put(msgspec.structs.replace(span, item=span.bare, tokens=tokens, merged=(), bare=None))
+    draft.rebill()
+
+
+def _again(draft: Draft, editor: Editor, span: Span, made: Made, following: str | None) -> None:
+    if not made.raws:
+        draft.remove(span.id)
+        editor.replayed.append(span)
+        editor.record_replay(made.step, span, 0, made.because)
+        return
+    item = span.item if made.raws[0] == span.item.raw else Item.of(made.raws[0])
+    bare = Item.of(made.bare) if made.bare else span.item
+    put = msgspec.structs.replace(
+        span,
+        item=item,
+        merged=tuple((Bucket(bucket), tokens) for bucket, tokens in made.merged),
+        bare=bare if made.merged else None,
+        elided=made.elided,
+        shortened=made.shortened,
+    )
+    draft.put(put)
+    _insert(draft, made.raws[1:], span, before=following)
+    editor.record_replay(made.step, span, draft.cost(put, item), made.because)
+
+
+def _insert(draft: Draft, raws: Sequence[bytes], beside: Span | None, *, before: str | None) -> None:
+    """Further messages, which the client never saw; all in the round of the one they stand behind."""
+    for number, raw in enumerate(raws):
+        item = Item.of(raw)
+        role = draft.counter.facts(item).role
+        if beside is None or role == "system":
+            span = Span("n-head", item, Bucket.REMINDER, Tier.L0, Evict.PINNED, 0, role)
+        else:
+            bucket = Bucket.TOOL_RESULTS if role == "tool" else Bucket.HISTORY
+            name = f"r{beside.id[1:]}.{number}"
+            span = Span(
+                name, item, bucket, Tier.L3, Evict.RECONSTRUCTIBLE, 0, role, turn=beside.turn, round=beside.round
+            )
+        draft.insert(span, before=before)
+
+
+def _tools_again(draft: Draft, editor: Editor, sent: Sent) -> None:
+    for span in draft.tools:
+        raw = sent.tools.get(span.item.key)
+        if raw == b"":
+            draft.remove(span.id)
+            editor.record_replay("tools", span, 0, "left out since the epoch began")
+        elif raw is not None:
+            item = Item.of(raw)
+            draft.put(msgspec.structs.replace(span, item=item, shortened=True))
+            editor.record_replay("tools", span, draft.cost(span, item), "said shorter since the epoch began")
+
+
+def offered_key(draft: Draft) -> bytes:
+    """A digest of all tools that the client offers."""
+    return sha256(b"".join([item.key for item in draft.prompt.tools])).digest()[:16] if draft.prompt.tools else b""
+
+
+def noted(draft: Draft, editor: Editor, recorded: Recorded | None, epoch: Epoch, policy: str) -> Node | None:
+    """What this request adds to what is recorded; None: nothing."""
+    whole = recorded is None or epoch is not recorded.epoch
+    groups = draft.placed()
+    decided = {span: one for one in editor.decisions if one.outcome == "applied" for span in one.spans}
+    made: dict[int, Made] = {}
+    for index, spans in enumerate(groups, FRONT):
+        received = draft.prompt.messages[index] if index >= 0 else None
+        if not whole and recorded is not None and index < recorded.count:
+            continue
+        if received is not None and len(spans) == 1 and spans[0].item is received:
+            continue
+        if received is None and not spans:
+            continue
+        made[index] = _made(index, received, _lasting(spans, last=index + 2 == len(groups)), decided)
+    sent = _sent(draft) if whole or recorded is None else recorded.sent
+    if not made and (not whole or (recorded is None and not sent.tools and not sent.own)):
+        return None
+    reminded = max((at for at, one in made.items() if _reminds(one)), default=recorded.reminded if recorded else FRONT)
+    return Node(len(draft.prompt.messages), epoch, made, sent, policy, whole, reminded)
+
+
+def _lasting(spans: Sequence[Span], *, last: bool) -> Sequence[Span]:
+    """A repair behind the last message answers calls whose results may still come: it is not remembered."""
+    return [span for span in spans if not (last and span.id[0] == "n" and span.is_result)]
+
+
+def _made(index: int, received: Item | None, spans: Sequence[Span], decided: dict[str, Decision]) -> Made:
+    why = decided.get(f"m{index}" if received else "n-head")
+    step, because = (why.step, why.because) if why else ("repair", "a repair stands behind it")
+    key = received.key if received else b""
+    raws = tuple(span.item.raw for span in spans)
+    if not spans or received is None:
+        return Made(raws, step, because, key=key)
+    span = spans[0]
+    bare = span.bare.raw if span.bare is not None and span.bare.raw != received.raw else b""
+    merged = tuple((bucket.value, tokens) for bucket, tokens in span.merged)
+    return Made(raws, step, because, bare, merged, span.elided, span.shortened, key)
+
+
+def _reminds(made: Made) -> bool:
+    return any(bucket == Bucket.REMINDER.value for bucket, _ in made.merged)
+
+
+def _sent(draft: Draft) -> Sent:
+    live = {span.id: span for span in draft.tools}
+    tools: dict[bytes, bytes] = {}
+    for index, item in enumerate(draft.prompt.tools):
+        span = live.get(f"t{index}")
+        if span is None:
+            tools[item.key] = b""
+        elif span.item is not item:
+            tools[item.key] = span.item.raw
+    return Sent(offered_key(draft), tools, OWN_TOOL in live)
