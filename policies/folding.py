@@ -32,6 +32,7 @@ CHARS = 12  # characters a token: a text with more of them is taken to be over i
 NAMED = 200  # tokens of identifiers, at most, and a sixth of the target
 EASED = ("depth", "items", "chars", "members")
 STEPS = (12, 4, 1)  # rungs
+USED, DEEPER = 0.75, 2  # of the room: a fold that says less tries so many levels more
 EASED_CHARS, LEAST_TRIES = 600_000, 4  # characters written while a fold is eased: what a long one costs is bounded
 PARTS = "parts are not shown"
 _ENDING = re.compile(rf"[\d,]+ of [\d,]+ items not shown|{PARTS};")
@@ -120,6 +121,23 @@ def _gentlest(source: Source, target: int, how: str) -> _Made:
         for field in EASED:
             while next(tries, None) is not None and (eased := _eased(at, best, {**rungs, field: rungs[field] - step})):
                 best, rungs[field] = eased, rungs[field] - step
+    return best if best.tokens >= USED * room else _deeper(at, best, rungs)
+
+
+def _deeper(at: Callable[[Shape], _Made | None], best: _Made, rungs: dict[str, int]) -> _Made:
+    """Fewer items of a deeper level, where all that were shown would be too much of it, and without it little is said.
+
+    An array that lies too deep shows no item at all: one level more may be half of the document.
+    """
+    depths = {shape.depth: rung for rung, shape in enumerate(LADDER[: rungs["depth"]])}  # the hardest rung of each
+    for rung in sorted(depths.values(), reverse=True)[:DEEPER]:
+        items = range(rungs["items"], len(LADDER))
+        shapes = [_mixed({**rungs, "depth": rung, "items": one}) for one in items]
+        fewest = bisect_left(shapes, True, key=lambda shape: at(shape) is not None)
+        made = at(shapes[fewest]) if fewest < len(shapes) else None
+        if made is None:
+            break
+        best = max(best, made, key=lambda one: one.tokens)
     return best
 
 
@@ -127,9 +145,14 @@ def _eased(at: Callable[[Shape], _Made | None], best: _Made, rungs: dict[str, in
     """What these rungs give, when that fits and is more than what there is."""
     if min(rungs.values()) < 0:
         return None
-    measures = {field: getattr(LADDER[rung], field) for field, rung in rungs.items()}
-    made = at(msgspec.structs.replace(LADDER[max(rungs.values())], **measures))
+    made = at(_mixed(rungs))
     return made if made and made.tokens > best.tokens else None
+
+
+def _mixed(rungs: dict[str, int]) -> Shape:
+    """Each measure of its own rung, what has none of the hardest."""
+    measures = {field: getattr(LADDER[rung], field) for field, rung in rungs.items()}
+    return msgspec.structs.replace(LADDER[max(rungs.values())], **measures)
 
 
 def _made(source: Source, shape: Shape, how: str, most: int) -> _Made:

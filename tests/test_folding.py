@@ -177,6 +177,25 @@ def test_a_fold_uses_most_of_its_target() -> None:
         assert keep * 0.7 <= made.tokens <= keep
 
 
+def test_a_fold_uses_most_of_its_target_where_the_rows_lie_deep() -> None:
+    row = {"id": "rec_8fcc0050810d", "ok": True, "title": "valve checked near the pump", "tags": ["a b", "c d"]}
+    source = json.dumps({"data": {"items": [row | {"index": index} for index in range(46)], "next": None}, "n": 1})
+    whole = pieces(source)
+    for share in (0.2, 0.3, 0.4, 0.5, 0.6):
+        made = fold_json(source, keep_tokens=int(whole * share), measure=pieces)
+        assert made is not None
+        check(source, made.text)
+        assert 0.7 * share * whole <= made.tokens <= share * whole
+
+
+def test_deeper_levels_of_which_no_item_fits_stay_closed() -> None:
+    source = json.dumps({"a": {"rows": [{"text": "word " * 400} for _ in range(9)], "n": 1}, "b": 2})
+    made = fold_json(source, keep_tokens=40, measure=pieces)
+    assert made is not None
+    check(source, made.text)
+    assert made.tokens <= 40
+
+
 @settings(deadline=None)  # each example is folded several times, and the machine may be busy
 @given(DOCUMENT, st.integers(10, 300), st.sampled_from([None, REF]))
 def test_any_fold_is_true_json_shorter_and_the_same_again(value: Any, keep: int, ref: str | None) -> None:
