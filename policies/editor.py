@@ -39,11 +39,6 @@ class Entry(msgspec.Struct, frozen=True):
         """A cap asked for it, which binds however much room there is."""
         return self.before[0].bucket in (Bucket.MEMORY, Bucket.SUMMARY)
 
-    @property
-    def freed(self) -> int:
-        """Tokens."""
-        return sum(span.tokens for span in self.before) - (self.after.tokens if self.after else 0)
-
 
 class Editor:
     """Applies edits to `draft`. `decisions` is the log, in the order things were tried."""
@@ -58,6 +53,7 @@ class Editor:
         self._entries: list[Entry] = []
         self.replayed: list[Span] = []  # spans that earlier requests dropped, as they were received
         self.replays = 0  # decisions of earlier requests that stand in the draft
+        self._dearer: dict[int, int] = {}  # tokens, by place in the log: see `costs_more`
 
     def charged(self, answer: Answer) -> Reply | None:
         """The side model's reply, its cost added to the bill."""
@@ -131,22 +127,36 @@ class Editor:
         self.draft.restore(state[0])
         self.decisions, self._entries = list(state[1]), list(state[2])
 
-    def refill(self, ceiling: int, enough: int) -> None:
+    def refill(self, ceiling: int, enough: int) -> list[Entry]:
         """Take back edits that were not needed after all, the largest that fits first, while the total stays within
-        `ceiling` and until it reaches `enough` (tokens): what was freed too much is given back to the prompt."""
+        `ceiling` and until it reaches `enough` (tokens): what was freed too much is given back to the prompt. What
+        was taken back."""
+        taken: list[Entry] = []
         while self.draft.total < enough:
             room = ceiling - self.draft.total
             loose = self._entries[self._firm_entries :]
-            fitting = [one for one in loose if 0 < one.freed <= room and not one.capped and self._stands(one)]
+            fitting = [one for one in loose if 0 < self._freed(one) <= room and not one.capped and self._stands(one)]
             if not fitting:
-                return
-            entry = max(fitting, key=lambda one: one.freed)
+                break
+            entry = max(fitting, key=self._freed)
+            taken.append(entry)
             self._entries.remove(entry)
             for span in entry.before:
                 self.draft.put(span)
             decision = self.decisions[entry.at]
             because = "not needed: the rest freed enough"
             self.decisions[entry.at] = msgspec.structs.replace(decision, outcome="undone", because=because)
+        return taken
+
+    def costs_more(self, entry: Entry, tokens: int) -> None:
+        """To take this edit back costs so much more than its spans say."""
+        self._dearer[entry.at] = self._dearer.get(entry.at, 0) + tokens
+
+    def _freed(self, entry: Entry) -> int:
+        """Tokens that it takes to take the edit back, by what stands there now."""
+        live = self.draft.get(entry.before[0].id) if entry.after is not None else None
+        freed = sum(span.tokens for span in entry.before) - (live.tokens if live is not None else 0)
+        return freed + self._dearer.get(entry.at, 0)
 
     def _stands(self, entry: Entry) -> bool:
         """Nothing was built on it since: its spans are gone, or carry the bytes that it put there."""

@@ -4,26 +4,20 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from policies.budget import Pressure, fixed_tokens
-from policies.checks import checked
 from policies.draft import Draft
 from policies.editor import Editor
+from policies.giving_back import give_back
 from policies.grammar import mend
-from policies.messages import with_text
 from policies.needs import Ask, Asking, Reply
 from policies.notes import note_tokens
 from policies.placing import reserve
-from policies.plan import ORDER, Edit, Inject, Leaf, Level, Rewrite
+from policies.plan import ORDER, Edit, Inject, Leaf, Level
 from policies.policy import Policy
 from policies.recorded import Epoch, Recorded
 from policies.replay import freeze_sent, thaw
-from policies.shrinking import shrink
 from policies.spans import Span
 from policies.step import Step, acts_always
 
-ENOUGH = 0.63  # of the limit: a prompt that had to be cut is not cut further than this where its spans allow it
-LEAST_REGROWTH = 32  # tokens
-TO_A_LENGTH = ("fold-json", "clip", "elide", "fit")  # steps whose result could have had another length
-GIVEN_BACK = 6  # rounds of taking edits back, at most
 MOST_PROPOSALS, PROPOSALS_A_SPAN = 1_000, 20  # of a step at a level: ours make a tenth of these
 
 
@@ -122,7 +116,7 @@ def _levels(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
             if step.level is not Level.NONE and not acts_always(step) and ORDER.index(step.level) <= ORDER.index(level):
                 failed += yield from run_step(draft, editor, step)
     if editor.changed and draft.level is not Level.NONE:
-        _give_back(draft, editor)
+        give_back(draft, editor)
     return failed
 
 
@@ -181,36 +175,3 @@ def _pressure(draft: Draft, policy: Policy) -> Pressure:
         return Pressure(draft.total, 0, draft.window)
     fixed = fixed_tokens(draft.spans, draft.overhead, draft.tools_cap)
     return Pressure(draft.total, fixed + draft.reserved, draft.limit)
-
-
-def _give_back(draft: Draft, editor: Editor) -> None:
-    """Count again after each round of edits taken back: together they may cost more, or less, than each was said to."""
-    editor.leaf = Leaf.RESULTS
-    ceiling = draft.limit
-    enough = min(int(ENOUGH * draft.limit), draft.target) + draft.reserved  # a policy may ask for less
-    for _ in range(GIVEN_BACK):
-        before = editor.snapshot()
-        total = draft.total
-        editor.refill(ceiling, enough)
-        _regrow(draft, editor, min(ceiling, enough))
-        draft.rebill()
-        if draft.total > draft.limit:
-            ceiling -= draft.total - draft.limit
-            editor.restore(before)
-        elif draft.total == total:
-            return
-
-
-def _regrow(draft: Draft, editor: Editor, enough: int) -> None:
-    """Say the newest shortened results at greater length, where whole ones would be too much."""
-    shortened_by = {span: one.step for one in editor.decisions if one.outcome == "applied" for span in one.spans}
-    for span in reversed(draft.messages):
-        room = enough - draft.total
-        if room <= LEAST_REGROWTH:
-            return
-        loose = span.is_result and span.id not in editor.firm and shortened_by.get(span.id) in TO_A_LENGTH
-        if loose and (span.shortened or span.elided) and not draft.facts(draft.received(span)).media:
-            longer = shrink(draft.original(span), span.name, draft.facts(span).tokens + room, draft.measure)
-            why = "said at the length there is room for"
-            raw, check = with_text(span.item.raw, longer), checked(draft.original(span), longer)
-            editor.regrow("fit", Rewrite(span.id, raw, why, check))

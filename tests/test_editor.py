@@ -145,6 +145,19 @@ def test_nothing_is_given_back_beyond_what_is_enough() -> None:
     assert made.total == total
 
 
+def test_an_edit_known_to_cost_more_is_taken_back_only_where_that_fits_too() -> None:
+    made, editor = opened()
+    editor.apply("step", shorter(made, "m3"))
+    editor.apply("step", shorter(made, "m4"))
+    before, total = editor.snapshot(), made.total
+    largest = editor.refill(ceiling=10_000, enough=total + 1)[0]
+    editor.restore(before)
+    editor.costs_more(largest, 50)
+    freed = editor.decisions[largest.at].before - editor.decisions[largest.at].after
+    taken = editor.refill(ceiling=total + freed + 49, enough=10_000)
+    assert [one.at for one in taken] == [1]
+
+
 def test_an_edit_that_others_were_built_on_stays() -> None:
     made, editor = opened()
     editor.apply("step", shorter(made, "m3", lines(19)))

@@ -1,0 +1,77 @@
+"""What was freed without need is given back, until the prompt holds enough (issue 2, bar 2)."""
+
+from collections.abc import Sequence
+
+from policies.checks import checked
+from policies.draft import Draft
+from policies.editor import Editor, Entry
+from policies.messages import with_text
+from policies.plan import Leaf, Rewrite
+from policies.shrinking import shrink
+from policies.spans import Bucket, Span
+
+ENOUGH = 0.63  # of the limit: a prompt that had to be cut is not cut further than this where its spans allow it
+LEAST_REGROWTH = 32  # tokens
+TO_A_LENGTH = ("fold-json", "clip", "elide", "fit")  # steps whose result could have had another length
+TRIES = 12  # rounds of taking edits back, at most
+
+
+def give_back(draft: Draft, editor: Editor) -> None:
+    """Takes edits back, and says what is still short at greater length.
+
+    Each round is counted again: together the edits may cost more, or less, than each was said to (a parallel round is
+    one list, the first tool brings the frame of all). A round that did not fit is undone, and the edit of it that was
+    furthest off is taken to cost as much more as was missed, so that the next round tries another.
+    """
+    editor.leaf = Leaf.RESULTS
+    enough = min(int(ENOUGH * draft.limit), draft.target) + draft.reserved  # a policy may ask for less
+    for _ in range(TRIES):
+        before, total = editor.snapshot(), draft.total
+        taken = editor.refill(draft.limit, enough)
+        _regrow(draft, editor, min(draft.limit, enough))
+        expected = draft.total
+        draft.rebill()
+        if draft.total <= draft.limit:
+            if draft.total == total:
+                return
+            continue
+        missed = draft.total - min(expected, draft.limit)
+        culprit = _furthest_off(draft, taken)
+        editor.restore(before)
+        if culprit is not None:
+            editor.costs_more(culprit, missed)
+        else:
+            enough -= missed
+
+
+def _furthest_off(draft: Draft, taken: Sequence[Entry]) -> Entry | None:
+    """Of the edits taken back, that whose spans cost most beyond what was thought; a tool where none of them does."""
+
+    def beyond(entry: Entry) -> tuple[int, bool]:
+        live = [draft.get(span.id) for span in entry.before]
+        now = sum(span.tokens for span in live if span is not None)
+        return now - sum(span.tokens for span in entry.before), entry.before[0].bucket is Bucket.TOOLS
+
+    return max(taken, key=beyond, default=None)
+
+
+def _regrow(draft: Draft, editor: Editor, enough: int) -> None:
+    """Say the newest shortened results at greater length, where whole ones would be too much."""
+    shortened_by = {span: one.step for one in editor.decisions if one.outcome == "applied" for span in one.spans}
+    for span in reversed(draft.messages):
+        room = enough - draft.total
+        if room <= LEAST_REGROWTH:
+            return
+        loose = span.is_result and span.id not in editor.firm and shortened_by.get(span.id) in TO_A_LENGTH
+        if loose and (span.shortened or span.elided) and not draft.facts(draft.received(span)).media:
+            keep = draft.facts(span).tokens + int(room * _alone(draft, draft.received(span)))
+            longer = shrink(draft.original(span), span.name, keep, draft.measure)
+            why = "said at the length there is room for"
+            raw, check = with_text(span.item.raw, longer), checked(draft.original(span), longer)
+            editor.regrow("fit", Rewrite(span.id, raw, why, check))
+
+
+def _alone(draft: Draft, span: Span) -> float:
+    """What a result costs by itself, as a share of what it costs where it stands: in a parallel round's list its text
+    may be escaped, and cost a multiple."""
+    return min(1.0, draft.facts(span).tokens / max(1, span.tokens))
