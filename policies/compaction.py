@@ -17,7 +17,7 @@ from policies.split import INSTRUCTING
 
 EDGE = 2_000  # characters at each end of a text: transcripts stand between or beside instructions
 PARTS = 8  # of a message that are looked at, from its end: a client may send thousands
-SHORTEST = 150  # characters: below that a person wrote it
+SHORTEST = 100  # characters: below that a person wrote it
 ENOUGH = 4  # of DETAILS, in a list of at least LINES lines, stand for a purpose
 LINES = 3
 
@@ -50,27 +50,29 @@ ASKS = (
 
 PURPOSES = (
     rf"\b(?:for|to|can|will|could|seamlessly|helpful for|essential for)\s+continu(?:e|ing)\b.{{0,40}}\b"
-    rf"(?:work|task|development|{_TALK})\b",
-    r"\bresum(?:e|es|ing)\b.{0,40}\b(?:work|task|conversation|session)\b|\bconversation resumes\b",
-    r"\b(?:another|next|new|different|future|successor)\s+(?:\w+\s+)?(?:LLM|language model|model|agent|assistant|AI)\b",
+    rf"(?:work\w*|task|development|reasoning|progress|{_TALK})\b",
+    r"\bresum(?:e|es|ing)\b.{0,40}\b(?:work|task|conversation|session)\b|\bconversation (?:resumes|can continue)\b",
+    r"\b(?:another|next|new|different|future|successor)\s+(?:\w+\s+)?(?:LLM|model|agent|assistant|AI|prompt)\b",
     r"\bcontext (?:window|limit|length|budget)\b|\b(?:out of|free up|save|losing|loss of)\s+(?:\w+\s+)?context\b",
     r"\b(?:token limit|number of input tokens|(?:memory|context) constraints)\b",
     rf"\b(?:replace|overwrite|stand in for)s?\b.{{0,40}}\b{_TALK}\b",
     r"\bonly\W{1,3}(?:memory|context|record)\b",
-    r"\b(?:previous|existing|prior|running|rolling|anchored) summary\b|\bextend the summary\b",
+    r"\b(?:previous|existing|prior|running|rolling|anchored)[ _-]summary\b|\bextend the summary\b",
     r"\bpart of a (?:longer|larger) conversation\b",
+    r"\b(?:conversation|history|dialogue|chat) between (?:a|the) (?:user|human) and (?:an?|the) (?:AI|assistant)\b",
+    r"</?(?:summary|analysis|state_snapshot)>|\bonly (?:with )?(?:the|your|a) (?:\w+ )?summary\b",
 )
-"""What such a summary is for; one is enough."""
+"""What such a summary is for, or that a program reads it; one is enough."""
 
 DETAILS = (
     r"\bnext steps?\b|\bremain(?:s|ing)\b|\bto-?dos?\b|\b(?:pending|open) \w+|\baction items\b",
     r"\b(?:key|important|technical) (?:\w+ )?(?:concepts|facts|points|details|information)\b|\bdecisions\b",
-    r"\bfiles?\b|\bcode snippets\b|\bfunction (?:names|signatures)\b",
+    r"\bfiles?\b|\bcode snippets\b|\bfunction (?:names|signatures)\b|\bcode changes\b",
     r"\buser'?s?(?: \w+){0,2} (?:requests?|goals?|intents?|preferences|requirements|messages)\b|\bconstraints\b",
     r"\berrors?\b|\bproblems? solv",
     r"\bcurrent (?:state|work|task|progress)\b|\bin progress\b|\bcompleted\b|\boverview\b",
     r"\boutcomes?\b|\btool (?:calls|results)\b",
-    rf"\b{_TALK} (?:so far|to date)\b",
+    rf"\b{_TALK} (?:so far|to date)\b|\btopics\b|\bdiscussed\b",
     r"\b(?:sections|template|format|headings|bullet points)\b",
 )
 """What such a summary has to hold."""

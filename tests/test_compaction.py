@@ -63,6 +63,18 @@ NEWEST = {
         "Generate a detailed summary of this conversation. Include:\n1. An overview of the topics\n2. Key facts that"
         " were found\n3. Outcomes that were reached\n4. Next steps, if any\nUse Markdown with headings."
     ),
+    "a summary in tags": (
+        "Please give a concise summary of the conversation history: decisions, facts and what the tools said. Put it in"
+        " <summary></summary>."
+    ),
+    "only the summary": (
+        "Your task is to create a detailed summary of the conversation so far. Answer in its language, with only the"
+        " summary and no comment."
+    ),
+    "a summary that stands alone": (
+        "Summarize the conversation above with its goals, decisions and open work so that the conversation can continue"
+        " from it."
+    ),
     "priorities for compaction": (
         "Above is a list of messages. You are now given a task to compact this conversation context by these"
         " priorities:\n1. Current task\n2. Errors and how they were solved\n3. Files and their final code\n4. TODO"
@@ -82,6 +94,10 @@ SYSTEM = {
     "an extraction": (
         "<role>\nExtraction assistant\n</role>\n<objective>\nYour sole objective is to extract the most relevant"
         " context from the conversation history below.\n</objective>\nIt will overwrite the history shown."
+    ),
+    "a talk with an assistant": (
+        "You are an assistant tasked with summarizing conversations.\nGiven is the conversation between a user and an"
+        " assistant; write what they wanted, what was decided and where they stand."
     ),
     "a window": (
         "Your job is to summarize a history of messages between a persona and a human. They come from a fixed context"
@@ -128,6 +144,10 @@ NEGATIVE = {
     "a quotation": (
         'The agent printed this and hung:\n"Your task is to create a detailed summary of the conversation so far, for'
         ' continuing the work without losing context."\nFind out where the string comes from.'
+    ),
+    "a title": (
+        "Summarize the conversation above into a title of four to five words. Use title case and no quotes; if there is"
+        " no conversation, answer: New Session."
     ),
     "a log to read": "Extract the failing session from the log and say which context window it had. " * 3,
 }
