@@ -9,6 +9,8 @@ from policies.repair import Add, Mend, Remove, repairs
 from policies.request import Item
 from policies.spans import Bucket, Evict, Span, Tier
 
+UNREPAIRED = "there is nothing but results without a call, and a call would have to be invented"
+
 
 def mend(draft: Draft, editor: Editor) -> None:
     """Repair what the client sent wrong; a valid conversation is left as it is."""
@@ -16,7 +18,9 @@ def mend(draft: Draft, editor: Editor) -> None:
     found = list(repairs([span.item for span in spans], [draft.facts(span) for span in spans]))
     gone = {repair.index for repair in found if isinstance(repair, Remove)}
     if all(span.tier is Tier.L0 or at in gone for at, span in enumerate(spans)):
-        return  # nothing but instructions would be left, which is no conversation
+        if gone:  # nothing but instructions would be left, which is no conversation
+            editor.refuse("repair", Action.REPAIR, UNREPAIRED)
+        return
     for number, repair in enumerate(found):
         span = spans[repair.index]
         if isinstance(repair, Remove):

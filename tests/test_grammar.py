@@ -1,7 +1,7 @@
 from support.prompts import calls, draft, ids, result, said, system, texts, user
 
 from policies.editor import Editor
-from policies.grammar import mend
+from policies.grammar import UNREPAIRED, mend
 from policies.repair import UNANSWERED
 from policies.spans import Bucket, Tier
 
@@ -55,4 +55,12 @@ def test_what_would_leave_no_conversation_is_not_repaired() -> None:
     editor = Editor(made)
     mend(made, editor)
     assert ids(made) == ["m0", "m1"]
+    (told,) = editor.decisions
+    assert (told.outcome, told.because) == ("refused", UNREPAIRED)
+
+
+def test_a_conversation_of_instructions_alone_needs_no_repair() -> None:
+    made = draft([system("Be brief.")])
+    editor = Editor(made)
+    mend(made, editor)
     assert editor.decisions == []

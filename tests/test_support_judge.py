@@ -3,7 +3,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.floor import floor, units
+from support.floor import floor, gentlest, units
 from support.judge import Outcome, judge
 from support.opened import Opened
 
@@ -105,6 +105,16 @@ def test_a_fault_of_the_client_is_to_be_repaired_once_the_request_is_edited() ->
     assert kinds(body, edited) == ["unrepaired"]
 
 
+def test_results_without_any_call_cannot_be_repaired_and_may_stay_as_faulty_as_they_came() -> None:
+    orphan = {"role": "tool", "tool_call_id": "lost", "content": "x" * 4_000}
+    body = encoded([SYSTEM, orphan])
+    shorter = sent(body, encoded([SYSTEM, orphan | {"content": "x" * 2_900}]), 800, edited=frozenset({1}))
+    assert judge(body, shorter, count) == []
+    asked = encoded([SYSTEM, TASK, orphan])
+    shorter = sent(asked, encoded([SYSTEM, TASK, orphan | {"content": "x" * 2_800}]), 800, edited=frozenset({2}))
+    assert kinds(asked, shorter) == ["unrepaired"]
+
+
 def test_a_report_that_differs_from_the_recount_is_found() -> None:
     body = encoded(LONG)
     wrong = sent(body, encoded(SHORT), 800, edited=frozenset({3}), sent_tokens=5)
@@ -133,6 +143,12 @@ def test_too_little_sent_is_right_when_no_piece_that_went_would_have_fitted() ->
     body = encoded([SYSTEM, TASK, *called(1, 4_000), *called(2, 100)])
     little = encoded([SYSTEM, TASK, *called(2, 100)])
     assert judge(body, sent(body, little, 700, edited=frozenset({2, 3})), count) == []
+
+
+def test_a_user_message_that_carries_a_note_is_no_piece_that_went() -> None:
+    body = encoded([SYSTEM, {"role": "assistant", "content": "a" * 8_000}, TASK | {"content": "Why? " * 160}])
+    noted = TASK | {"content": "[… 1 earlier round is no longer shown]\n\n" + "Why? " * 160}
+    assert judge(body, sent(body, encoded([SYSTEM, noted]), 800, edited=frozenset({1, 2})), count) == []
 
 
 def test_a_result_of_the_newest_round_can_be_given_any_length() -> None:
@@ -166,6 +182,13 @@ def test_emergency_is_wrong_where_a_window_and_a_clip_would_do() -> None:
     body = encoded(LONG)
     early = sent(body, encoded(SHORT), 800, edited=frozenset({3}), level="emergency")
     assert kinds(body, early) == ["emergency"]
+
+
+def test_tools_up_to_their_cap_are_part_of_the_gentlest_form_in_one_line_each() -> None:
+    tool = {"type": "function", "function": {"name": "ls", "description": "Lists a folder. " + "More. " * 90}}
+    form = gentlest({"messages": [SYSTEM, TASK], "tools": [tool]}, 800)
+    assert form["tools"] == [{"type": "function", "function": {"name": "ls", "description": "Lists a folder"}}]
+    assert "tools" not in gentlest({"messages": [SYSTEM, TASK], "tools": [tool]}, 80)
 
 
 def test_a_round_is_a_caller_and_the_results_behind_it() -> None:

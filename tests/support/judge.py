@@ -15,6 +15,7 @@ from support.opened import Opened
 FIRST_THRESHOLD = 0.5  # of the limit; with nothing incompressible, pressure is at most this, and never less touched
 ENOUGH = 0.6  # of the limit: what must be sent when something had to go
 LEVELS = {"none", "tool_results", "history", "topics", "emergency", "unknown"}
+SILENT = {"system", "developer", "tool", "function"}  # roles that neither ask nor call
 Cost = Callable[[Mapping[str, Any]], int]  # tokens of a message or tool, or of fields of a request
 NOTE = 96  # tokens for a note that says what went, and for the differences of adding up
 
@@ -102,8 +103,14 @@ def _refusal(received: Opened, outcome: Outcome, count: Count) -> list[str]:
 def _validity(received: Opened, sent: Opened) -> list[str]:
     before, after = dict(received.body), dict(sent.body)
     new = [*introduced(before, after), *mistral_introduced(before, after)]
-    left = [fault for fault in unrepaired(after) if fault not in new]
+    left = [fault for fault in unrepaired(after) if fault not in new] if _repairable(before) else []
     return [f"invalid: {fault}" for fault in new] + [f"unrepaired: {fault}" for fault in left]
+
+
+def _repairable(body: Mapping[str, Any]) -> bool:
+    """Whether a conversation is left when the results that answer no call are taken away. Instructions alone are none,
+    and the call that would make sense of a result would be invented: such a request keeps the faults it came with."""
+    return any(message.get("role") not in SILENT for message in body["messages"])
 
 
 def _bytes(received: Opened, sent: Opened, outcome: Outcome) -> list[str]:
@@ -209,15 +216,20 @@ def _savings(
     """Tokens that each changed or dropped element of `before` had more than what stands for it in `after`."""
     known, same = set(spelled), set(spelled_after)
     new: dict[str, list[Any]] = {}
-    for text, item in zip(spelled_after, after, strict=True):
-        if text not in known:
-            new.setdefault(_identity(item), []).append(item)
+    others = [item for text, item in zip(spelled_after, after, strict=True) if text not in known]
+    for item in others:
+        new.setdefault(_identity(item), []).append(item)
     found = {}
     for index, (text, item) in enumerate(zip(spelled, before, strict=True)):
         if text not in same:
-            stubs = new.get(_identity(item))
+            stubs = new.get(_identity(item)) or [one for one in others if _is_merged(item, one)]
             found[index] = cost(item) - (cost(stubs.pop(0)) if stubs else 0)
     return found
+
+
+def _is_merged(item: Mapping[str, Any], into: Mapping[str, Any]) -> bool:
+    """Whether the whole text of a message stands in another of its role: a note was merged into it, nothing went."""
+    return bool(text_of(item)) and item.get("role") == into.get("role") and text_of(item) in text_of(into)
 
 
 def _identity(item: Mapping[str, Any]) -> str:
