@@ -7,13 +7,14 @@ from policies.draft import Draft
 from policies.editor import Editor
 from policies.needs import Asking
 from policies.placing import OVERHEAD
-from policies.plan import Inject
+from policies.plan import Inject, Level
 from policies.spans import Bucket, Span
 from policies.stubs import window_note
 from policies.summaries import said, summary
 
 MOST_TOKENS, LEAST_TOKENS = 240, 80  # kept free for it: a sixteenth of the limit between these bounds
 FRAME_TOKENS = 120  # the note without its digest
+BARE_TOKENS = 40  # its first sentence alone, and what it costs to merge it
 
 
 def note_tokens(limit: int) -> int:
@@ -21,9 +22,19 @@ def note_tokens(limit: int) -> int:
     return max(LEAST_TOKENS, min(MOST_TOKENS, limit // 16))
 
 
+def spared(draft: Draft, level: Level) -> int:
+    """Tokens of the room for the note that are given up before a level: where the prompt then fits, one sentence of
+    what left rather than an emergency."""
+    if level is not Level.EMERGENCY:
+        return 0
+    spare = note_tokens(draft.limit) - BARE_TOKENS
+    return spare if draft.limit < draft.total <= draft.limit + spare else 0
+
+
 def note(draft: Draft, editor: Editor, reserved: int = 0) -> Asking[tuple[Inject, ...]]:
     """What left the conversation, the better note first: with a side model's summary, if there is one that passes its
-    checks; else how much, which tools were called, which identifiers were seen. Empty: nothing left.
+    checks; else how much, which tools were called, which identifiers were seen; else how much alone. Empty: nothing
+    left.
 
     `reserved` are tokens to keep free for what is placed after it.
     """
@@ -31,13 +42,14 @@ def note(draft: Draft, editor: Editor, reserved: int = 0) -> Asking[tuple[Inject
     if not dropped:
         return ()
     why = f"{len(dropped)} older messages were dropped"
-    plain = Inject(_plain(draft, dropped), "note", Bucket.SUMMARY, why)
+    texts = dict.fromkeys([_plain(draft, dropped), _frame(draft, dropped, calls=False)])
+    plain = tuple(Inject(text, "note", Bucket.SUMMARY, why) for text in texts)
     frame = _frame(draft, dropped).removesuffix("]")
     made = yield from summary(draft, editor, frame, draft.limit - draft.total - reserved - OVERHEAD)
     if made is None:
-        return (plain,)
+        return plain
     text = f"{frame}\n{made.text}]"
-    return (Inject(text, "note", Bucket.SUMMARY, f"{why}, and a side model summed them up", made.check), plain)
+    return (Inject(text, "note", Bucket.SUMMARY, f"{why}, and a side model summed them up", made.check), *plain)
 
 
 def _plain(draft: Draft, dropped: Sequence[Span]) -> str:

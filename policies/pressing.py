@@ -9,7 +9,7 @@ from policies.editor import Editor
 from policies.giving_back import give_back
 from policies.grammar import mend
 from policies.needs import Ask, Asking, Reply
-from policies.notes import note_tokens
+from policies.notes import note_tokens, spared
 from policies.placing import reserve
 from policies.plan import ORDER, Edit, Inject, Leaf, Level
 from policies.policy import Policy
@@ -103,6 +103,7 @@ def _levels(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
     """Level by level until enough was freed."""
     failed: list[str] = []
     for level in ORDER:
+        draft.reserved -= spared(draft, level)
         if not _entered(draft, policy, level):
             break
         if level is ORDER[0]:

@@ -1,10 +1,11 @@
 import pytest
-from support.prompts import calls, draft, lines, result, said, system, user
+from support.prompts import calls, chat, draft, lines, planned, result, round_of, said, system, user
 
 from policies.editor import Editor
 from policies.needs import solve
-from policies.notes import LEAST_TOKENS, MOST_TOKENS, note, note_tokens
-from policies.plan import Drop
+from policies.notes import BARE_TOKENS, LEAST_TOKENS, MOST_TOKENS, note, note_tokens, spared
+from policies.placing import OVERHEAD
+from policies.plan import Drop, Level
 from policies.spans import Bucket
 
 
@@ -34,7 +35,7 @@ def test_the_note_tells_what_left_and_what_it_named() -> None:
     editor = Editor(made)
     tokens = sum(span.tokens for span in made.round(0))
     editor.apply("window", Drop(("m2", "m3", "m4"), "older"))
-    (made_note,) = solve(note(made, editor))
+    made_note, bare = solve(note(made, editor))
     assert (made_note.place, made_note.bucket) == ("note", Bucket.SUMMARY)
     assert made_note.because == "3 older messages were dropped"
     assert made_note.text.startswith(
@@ -44,6 +45,26 @@ def test_the_note_tells_what_left_and_what_it_named() -> None:
     assert "TCK-4821" in made_note.text
     assert "HAT-1009" in made_note.text
     assert made.measure(made_note.text) <= note_tokens(4000)
+    assert bare.text == made_note.text.partition(" Calls made")[0] + "]"
+    assert made.measure(bare.text) + OVERHEAD <= BARE_TOKENS
+
+
+def test_where_one_sentence_fits_and_the_whole_note_does_not_it_is_no_emergency() -> None:
+    messages = [user("task"), *(m for n in range(20) for m in round_of(n, lines(12))), *round_of(20, lines(8))]
+    request = chat(messages)
+    bare = planned(chat([messages[0], *messages[-2:]]), 10_000).received_total
+    plan = planned(request, bare + BARE_TOKENS)
+    assert plan.level is Level.TOPICS
+    assert "20 earlier rounds" in plan.prompt.messages[0].raw.decode()
+    assert planned(request, bare + BARE_TOKENS - 1).level is Level.EMERGENCY
+
+
+@pytest.mark.parametrize(("over", "given"), [(0, 0), (1, LEAST_TOKENS - BARE_TOKENS), (40, 40), (41, 0)])
+def test_the_room_for_the_note_is_given_up_only_where_that_is_enough(over: int, given: int) -> None:
+    made = draft([user("a" * 3000)])
+    made.limit = made.total - over
+    assert spared(made, Level.EMERGENCY) == given
+    assert spared(made, Level.TOPICS) == 0
 
 
 def test_in_a_small_window_the_note_is_short() -> None:
