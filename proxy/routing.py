@@ -6,6 +6,7 @@ The base URL comes from configuration alone; a request can choose a model, never
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -68,6 +69,22 @@ class Routes(msgspec.Struct, frozen=True):
         if self.upstreams:
             return self.upstreams[0]
         raise Refusal(503, "no upstream is configured; set EDGEWISE_UPSTREAM", kind="server_error", code="no_upstream")
+
+
+def upstream_of(place: str, value: Any, key: str | None) -> Upstream:
+    """As a setting says it: a URL, or an object with `url` and `api_key`; `key` where it names none. Raises ValueError
+    with one line that begins with `place`."""
+    if isinstance(value, dict):
+        unknown = set(value) - {"url", "api_key"}
+        if unknown or not isinstance(value.get("url"), str):
+            raise ValueError(f"{place}: takes 'url' and 'api_key'; got {', '.join(map(repr, value)) or 'nothing'}")
+        value, key = value["url"], value.get("api_key", key)
+    if not isinstance(value, str):
+        raise ValueError(f'{place}: is neither a URL nor an object; write "https://HOST/v1"')
+    try:
+        return Upstream.of(value, key)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
 
 
 def rest_of(raw_path: bytes) -> bytes | None:

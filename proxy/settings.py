@@ -13,7 +13,8 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from proxy.access import Access
-from proxy.routing import Routes, Upstream
+from proxy.ledger.places import LedgerKey, LedgerPlace
+from proxy.routing import Routes, upstream_of
 from proxy.sidemodel import Lane
 from proxy.upstream import Timeouts
 
@@ -103,6 +104,26 @@ class Settings(BaseSettings):
     side_model_concurrency: int = Field(default=4, gt=0, description="Questions to the side model at once.")
     side_model_window: int = Field(
         default=8_000, ge=1_000, description="Tokens of one question; longer texts are cut, or not asked about."
+    )
+    ledger: LedgerPlace | None = Field(
+        default=None,
+        repr=False,  # it may hold a password
+        description="Where decisions and originals are kept: a directory, `valkey://HOST:PORT/DB` (or `redis://`, "
+        "`rediss://`; needs `edgewise[valkey]`), `memory`, or `off`. Unset: `edgewise` in the user's state directory.",
+    )
+    ledger_key: LedgerKey | None = Field(
+        default=None,
+        description="Key that seals what the ledger keeps: 32 characters or more, as of `openssl rand -hex 32`. "
+        "Needs `edgewise[sealed]`.",
+    )
+    ledger_ttl: Seconds = Field(
+        default=7 * 86_400.0, description="How long originals stay readable after the last request of a conversation."
+    )
+    ledger_max_bytes: int = Field(
+        default=2 * 1024**3, gt=0, description="Size of the ledger beyond which it keeps nothing new."
+    )
+    ledger_timeout: Seconds = Field(
+        default=1.0, description="For one operation of the ledger; then the request goes on without."
     )
     prompts: str | None = Field(
         default=None, description="Directory of prompt files that go before the shipped ones of the same name."
@@ -213,9 +234,9 @@ class Settings(BaseSettings):
     @property
     def routes(self) -> Routes:
         key = self.api_key.get_secret_value() if self.api_key else None
-        default = _upstream("EDGEWISE_UPSTREAM", self.upstream, key) if self.upstream else None
+        default = upstream_of("EDGEWISE_UPSTREAM", self.upstream, key) if self.upstream else None
         by_model = {
-            pattern: _upstream(f"EDGEWISE_UPSTREAMS['{pattern}']", value, key)
+            pattern: upstream_of(f"EDGEWISE_UPSTREAMS['{pattern}']", value, key)
             for pattern, value in self.upstreams.items()
         }
         return Routes.of(default, by_model)
@@ -230,7 +251,7 @@ class Settings(BaseSettings):
         if not self.side_model_url:
             raise ValueError("EDGEWISE_SIDE_MODEL_URL: is empty; give the base URL at which the side model answers")
         key = self.side_model_api_key.get_secret_value() if self.side_model_api_key else None
-        upstream = _upstream("EDGEWISE_SIDE_MODEL_URL", self.side_model_url, key)
+        upstream = upstream_of("EDGEWISE_SIDE_MODEL_URL", self.side_model_url, key)
         return Lane(
             upstream.base,
             self.side_model,
@@ -261,20 +282,6 @@ def strangers(environment: Iterable[str]) -> list[str]:
             hint = f"did you mean {PREFIX}{close[0]}?" if close else "it has no effect"
             lines.append(f"{name}: is no setting; {hint}")
     return lines
-
-
-def _upstream(place: str, value: Any, key: str | None) -> Upstream:
-    if isinstance(value, dict):
-        unknown = set(value) - {"url", "api_key"}
-        if unknown or not isinstance(value.get("url"), str):
-            raise ValueError(f"{place}: takes 'url' and 'api_key'; got {', '.join(map(repr, value)) or 'nothing'}")
-        value, key = value["url"], value.get("api_key", key)
-    if not isinstance(value, str):
-        raise ValueError(f'{place}: is neither a URL nor an object; write "https://HOST/v1"')
-    try:
-        return Upstream.of(value, key)
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}") from None
 
 
 def _one_line(error: ValidationError) -> str:

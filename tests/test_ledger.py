@@ -9,11 +9,13 @@ from support.ledgers import ALICE, BOB, DAY, FIRST, SECOND, Clock, entries, entr
 
 from proxy.ledger import REMEDY, Entry, LedgerFault, Limits, Store
 from proxy.ledger.memory import MemoryLedger
+from proxy.ledger.sealed import SealedLedger
 from proxy.ledger.sqlite import SqliteLedger
 
 CAP = 1 << 20  # bytes
 LIMITS = Limits(ttl=7 * DAY, cap=CAP)
-STORES = ("memory", "sqlite")
+STORES = ("memory", "sqlite", "sealed memory", "sealed sqlite")
+SEAL = 12 + 16  # bytes that sealing adds to a value: nonce and tag
 
 
 @pytest.fixture
@@ -23,10 +25,17 @@ def clock() -> Clock:
 
 @pytest.fixture(params=STORES)
 async def ledger(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> AsyncIterator[Store]:
-    made: Store = MemoryLedger(LIMITS, clock) if request.param == "memory" else SqliteLedger(tmp_path, LIMITS, clock)
+    store = request.param.split()[-1]
+    made: Store = MemoryLedger(LIMITS, clock) if store == "memory" else SqliteLedger(tmp_path, LIMITS, clock)
+    if request.param.startswith("sealed"):
+        made = SealedLedger(made, b"0123456789abcdef" * 2)
     await made.open()
     yield made
     await made.close()
+
+
+def sealing(ledger: Store) -> int:
+    return SEAL if isinstance(ledger, SealedLedger) else 0
 
 
 async def test_what_was_added_is_found_and_what_was_not_is_left_out(ledger: Store) -> None:
@@ -71,7 +80,7 @@ async def test_a_head_is_replaced(ledger: Store) -> None:
     await ledger.put(ALICE, entry("h", b"epoch 1", "head"))
     await ledger.put(ALICE, entry("h", b"epoch 2, longer", "head"))
     assert await ledger.get(ALICE, "head", ["h"]) == {"h": b"epoch 2, longer"}
-    assert [held.size for held in await ledger.held(ALICE, FIRST)] == [15]
+    assert [held.size - sealing(ledger) for held in await ledger.held(ALICE, FIRST)] == [15]
 
 
 async def test_what_nobody_confirmed_can_be_withdrawn_and_what_was_confirmed_cannot(ledger: Store) -> None:
@@ -165,7 +174,7 @@ async def test_conversations_are_listed_with_what_they_hold(ledger: Store, clock
     assert (first.tenant, first.conversation, first.entries) == (ALICE, FIRST, 2)
     assert (second.tenant, second.conversation, second.entries) == (BOB, SECOND, 1)
     assert (first.started, first.used, second.used) == (clock.now - 3600, clock.now - 3600, clock.now)
-    assert first.size == 8
+    assert first.size - 2 * sealing(ledger) == 8
     assert [listed.tenant for listed in await ledger.conversations(BOB)] == [BOB]
     await ledger.confirm(ALICE, "node", ["k"])
     held = await ledger.held(ALICE, FIRST)

@@ -70,11 +70,13 @@ class Held(Struct, frozen=True):
 
 
 class Figures(Struct, frozen=True):
-    """What a store last knew of itself. `replaced`: damaged files that were moved aside."""
+    """What a store last knew of itself. `replaced`: damaged files that were moved aside; `unreadable`: sealed values
+    that the key did not open."""
 
     size: int = 0
     conversations: int = 0
     replaced: int = 0
+    unreadable: int = 0
 
 
 class Limits(Struct, frozen=True):

@@ -30,9 +30,10 @@ CREATE TABLE holds(conversation INTEGER NOT NULL, entry INTEGER NOT NULL, PRIMAR
 CREATE INDEX by_entry ON holds(entry);
 """
 
+# CROSS JOIN keeps the order: else all entries of the tenant may be read, and the keys looked up among them.
 GET = """
 SELECT e.key, b.value, c.id, c.used FROM json_each(?) wanted
-JOIN entries e ON e.tenant = ? AND e.kind = ? AND e.key = wanted.value
+CROSS JOIN entries e ON e.tenant = ? AND e.kind = ? AND e.key = wanted.value
 JOIN bodies b ON b.entry = e.id JOIN conversations c ON c.id = e.owner"""
 USE = """
 INSERT INTO conversations(tenant, name, started, used) VALUES(?, ?, ?, ?)
