@@ -12,7 +12,7 @@ from proxy.headers import KEPT_FROM_CHAT_UPSTREAM, Header, find, to_client, to_u
 from proxy.pages import wrapped
 from proxy.planner import BROKE_OFF, CLIENT_LEFT, Call, Outcome
 from proxy.relay import UNBUFFERED, attended, relay
-from proxy.sse import Tap, Usage
+from proxy.sse import MAX_BUFFER, STREAM_TAIL, Tap, Usage
 from proxy.state import State
 from proxy.upstream import Outgoing, Reply, first_byte_timeout
 
@@ -73,7 +73,8 @@ async def _forward(state: State, exchange: Exchange, outcome: Outcome, call: Cal
 async def _relay(state: State, exchange: Exchange, reply: Reply, outcome: Outcome, call: Call) -> Ended:
     headers: list[Header] = to_client(reply.headers, reply.status)
     is_stream = (find(headers, b"content-type") or b"").startswith(b"text/event-stream")
-    tap = Tap() if reply.status < 500 and find(headers, b"content-encoding") is None else None
+    most = STREAM_TAIL if is_stream else MAX_BUFFER
+    tap = Tap(most) if reply.status < 500 and find(headers, b"content-encoding") is None else None
     headers += [UNBUFFERED, *outcome.headers] if is_stream else outcome.headers
     if not await relay(reply, exchange, headers, tap):
         log.warning("%s: the upstream broke off inside its response, so the client's connection is cut", exchange.id)

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from proxy.bodies import Receive
 from proxy.errors import JSON, Refusal
@@ -40,6 +40,22 @@ class Departure:
             self._tell()
 
 
+OUTLET = "edgewise.outlet"  # in the scope, where the server offers one
+
+
+class Outlet(Protocol):
+    """A shorter way than `send` for pieces of a response that has begun: no message, no turn of the loop."""
+
+    @property
+    def is_open(self) -> bool:
+        """The response goes out in pieces, each framed by itself."""
+        ...
+
+    def put(self, piece: bytes) -> bool:
+        """Write it now. False: the client reads slower than this; the next piece goes by `send`, which waits for it."""
+        ...
+
+
 class Exchange:
     """An HTTP request under ASGI; `started` once a status is on its way. Every response carries its id."""
 
@@ -59,6 +75,12 @@ class Exchange:
     def departure(self) -> Departure | None:
         found: Departure | None = self.scope.get(DEPARTURE)
         return found
+
+    @property
+    def outlet(self) -> Outlet | None:
+        """Where it is open."""
+        found: Outlet | None = self.scope.get(OUTLET)
+        return found if found is not None and found.is_open else None
 
     @property
     def raw_path(self) -> bytes:

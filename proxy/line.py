@@ -14,6 +14,7 @@ from aiohttp.client_exceptions import ClientOSError, ClientPayloadError, ServerD
 from aiohttp.http import HttpProcessingError
 
 from proxy.headers import Header
+from proxy.upstream import Put
 
 MAX_FIELD = 64 * 1024  # bytes of a name and its value: the 8,190 of many parsers refuse what providers really send
 MAX_FIELDS = 512
@@ -53,6 +54,7 @@ class Line(asyncio.Protocol):
         self._size = 0  # bytes of the head while it comes, then of the pieces that wait
         self._fault: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._put: Put | None = None  # takes pieces as they come, where somebody waits in `pour`
         self._patience = 0.0  # seconds
         self._due: float | None = None  # when silence becomes a timeout, in the loop's time
         self._alarm: asyncio.TimerHandle | None = None
@@ -139,14 +141,17 @@ class Line(asyncio.Protocol):
                 return b""
             self._waiter = self._loop.create_future()
             await self._waiter
-        data = self._pieces.popleft() if len(self._pieces) == 1 else b"".join(self._pieces)
-        self._pieces.clear()
-        self._size = 0
-        if self._paused and self.transport is not None:
-            self._paused = False
-            self.transport.resume_reading()
-            self.wait_again()
-        return data
+        return self._taken()
+
+    async def pour(self, put: Put) -> None:
+        """Pieces go to `put` as they come, until it wants no more or none comes; what waits is left to `read`."""
+        if self._next is not BODY or self._pieces or self._fault is not None:
+            return
+        self._put, self._waiter = put, self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._put = None
 
     @property
     def complete(self) -> bool:
@@ -184,7 +189,7 @@ class Line(asyncio.Protocol):
             self._fail(HttpProcessingError(code=502, message=str(error)))
         if self._next is HEAD and self._size > MAX_HEAD:
             self._fail(HttpProcessingError(code=502, message="a head that does not end"))
-        if self._waiter is not None:
+        if self._waiter is not None and (self._put is None or not self._pour_on(self._put)):
             self._wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -246,6 +251,20 @@ class Line(asyncio.Protocol):
             self._next, self._due = NOTHING, None
 
     # -- waiting
+
+    def _pour_on(self, put: Put) -> bool:
+        """Whether more is to be poured."""
+        return (not self._pieces or put(self._taken())) and self._next is BODY and self._fault is None
+
+    def _taken(self) -> bytes:
+        data = self._pieces.popleft() if len(self._pieces) == 1 else b"".join(self._pieces)
+        self._pieces.clear()
+        self._size = 0
+        if self._paused and self.transport is not None:
+            self._paused = False
+            self.transport.resume_reading()
+            self.wait_again()
+        return data
 
     def _wake(self) -> None:
         waiter, self._waiter = self._waiter, None

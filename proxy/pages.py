@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from proxy.errors import JSON, error_body
 from proxy.headers import Header, find
 from proxy.retry import hold
-from proxy.upstream import Reply
+from proxy.upstream import Put, Reply
 
 MAX_PAGE = 64 * 1024  # bytes that are read for the title
 MAX_TITLE = 200  # characters
@@ -31,6 +31,9 @@ class Page:
     async def read(self) -> bytes:
         body, self._body = self._body, b""
         return body
+
+    async def pour(self, put: Put) -> None:  # noqa: ARG002 - the protocol's signature; nothing comes here
+        return None
 
     def close(self) -> None:
         return None

@@ -20,7 +20,7 @@ from proxy.bodies import ClientGone
 from proxy.errors import BrokenOff, Disconnected, Malformed, TimedOut, Unreachable, UpstreamError
 from proxy.headers import Header
 from proxy.line import Line
-from proxy.upstream import Outgoing, Reply, Timeouts
+from proxy.upstream import Outgoing, Put, Reply, Timeouts
 
 
 class AiohttpReply:
@@ -51,6 +51,9 @@ class AiohttpReply:
             return await self._line.read()
         except (client_exceptions.ClientError, HttpProcessingError, OSError) as error:
             raise BrokenOff(_name(error)) from error
+
+    async def pour(self, put: Put) -> None:
+        await self._line.pour(put)
 
     def close(self) -> None:
         if self._pump is not None and not self._pump.done():

@@ -6,19 +6,21 @@ from typing import Any, cast
 
 from proxy.bodies import Receive
 from proxy.errors import BrokenOff
-from proxy.exchange import Departure, Exchange
+from proxy.exchange import Departure, Exchange, Outlet
 from proxy.headers import Header
 from proxy.sse import Tap
-from proxy.upstream import Reply
+from proxy.upstream import Put, Reply
 
 UNBUFFERED = (b"x-accel-buffering", b"no")  # nginx in front of us would hold events back
 
 
 async def relay(reply: Reply, exchange: Exchange, headers: Sequence[Header], tap: Tap | None = None) -> bool:
-    """Each upstream read is sent at once. False when the upstream broke off: then the response is left incomplete,
-    which makes the server cut the client's connection as well, never a clean end."""
+    """Each upstream read is sent at once, by the server's outlet where there is one. False when the upstream broke off:
+    then the response is left incomplete, which makes the server cut the client's connection as well, never a clean end.
+    """
     send = exchange.send
     await exchange.start(reply.status, headers)
+    put = _put(exchange.outlet, tap)
     try:
         while chunk := await reply.read():
             ended = reply.ended
@@ -27,10 +29,25 @@ async def relay(reply: Reply, exchange: Exchange, headers: Sequence[Header], tap
                 tap.feed(chunk)
             if ended:
                 return True
+            if put is not None:
+                await reply.pour(put)
     except BrokenOff:
         return False
     await send({"type": "http.response.body", "body": b""})
     return True
+
+
+def _put(outlet: Outlet | None, tap: Tap | None) -> Put | None:
+    if outlet is None or tap is None:
+        return None if outlet is None else outlet.put
+    write, feed = outlet.put, tap.feed
+
+    def put(chunk: bytes) -> bool:
+        more = write(chunk)
+        feed(chunk)
+        return more
+
+    return put
 
 
 async def attended(

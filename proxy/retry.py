@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 import msgspec
 
 from proxy.headers import Header, find
-from proxy.upstream import Outgoing, Reply, Transport
+from proxy.upstream import Outgoing, Put, Reply, Transport
 
 MAX_TRIES = 3
 MAX_TOTAL = 30.0
@@ -51,6 +51,10 @@ class Held:
             unread, self._unread = self._unread, b""
             return unread
         return await self._reply.read()
+
+    async def pour(self, put: Put) -> None:
+        if not self._unread:
+            await self._reply.pour(put)
 
     def close(self) -> None:
         self._reply.close()

@@ -15,7 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from proxy.app import create_app
-from proxy.exchange import DEPARTURE, ASGIApp, Departure
+from proxy.exchange import DEPARTURE, OUTLET, ASGIApp, Departure
 from proxy.planning import planner_of
 from proxy.settings import Settings, strangers
 
@@ -33,7 +33,9 @@ Started = Callable[[str], None]
 
 class Joined:
     """Stands in for the transport of a response until its head is on its way: with the first piece of the body where
-    that is there already, in one write instead of two, else by itself in the next turn of the loop."""
+    that is there already, in one write instead of two, else by itself in the next turn of the loop.
+
+    It is the response's outlet as well (see `proxy.exchange.Outlet`)."""
 
     __slots__ = ("_cycle", "_head", "_transport", "is_closing")
 
@@ -48,6 +50,17 @@ class Joined:
             asyncio.get_running_loop().call_soon(self._leave)
         else:
             self._leave(data)
+
+    @property
+    def is_open(self) -> bool:
+        cycle = self._cycle
+        return cycle.chunked_encoding is True and cycle.scope["method"] != "HEAD"
+
+    def put(self, piece: bytes) -> bool:
+        cycle = self._cycle
+        if not cycle.disconnected:
+            cycle.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+        return not cycle.flow.write_paused
 
     def close(self) -> None:
         self._leave()
@@ -109,9 +122,10 @@ class Protocol(HttpToolsProtocol):
             self._fail(400, "The request target must be a path of printable ASCII without '#', '@' or a backslash.")
         self.declined = self.parser.should_upgrade() and self._get_upgrade() != b"websocket"
         if not self.declined:
-            cast("dict[str, Any]", self.scope)[DEPARTURE] = self.departure
             super().on_headers_complete()
-            self.cycle.transport = Joined(self.cycle)  # type: ignore[assignment]  # all that a response asks of one
+            joined = Joined(self.cycle)
+            self.cycle.transport = joined  # type: ignore[assignment]  # all that a response asks of one
+            cast("dict[str, Any]", self.scope).update({DEPARTURE: self.departure, OUTLET: joined})
 
     def on_message_complete(self) -> None:
         if not self.declined:

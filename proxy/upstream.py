@@ -1,6 +1,6 @@
 """The way to an upstream, as the proxy sees it: a seam of three methods. `pool.AiohttpTransport` stands behind it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -8,6 +8,7 @@ import msgspec
 from proxy.headers import Header, find
 
 Body = bytes | AsyncIterator[bytes] | None
+Put = Callable[[bytes], bool]  # takes a piece at once; False: no more for now, the way is full
 
 
 class Outgoing(msgspec.Struct, frozen=True):
@@ -36,6 +37,11 @@ class Reply(Protocol):
 
     async def read(self) -> bytes:
         """What the upstream sent since the last call, as soon as there is any; b"" at the end. Raises BrokenOff."""
+        ...
+
+    async def pour(self, put: Put) -> None:
+        """Hand to `put` what comes, in the turn of the loop in which it comes, as long as `put` wants more. May return
+        at any time: `read` tells how it goes on. Never raises."""
         ...
 
     def close(self) -> None:

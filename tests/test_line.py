@@ -10,7 +10,7 @@ from support.upstream import OK, Close, Hang, Script, Wait, scripted
 from proxy.errors import BrokenOff, Malformed
 from proxy.line import MAX_FIELDS, MAX_HEAD, READ_BUFFER
 from proxy.pool import AiohttpTransport
-from proxy.upstream import Outgoing, Reply, Timeouts
+from proxy.upstream import Outgoing, Put, Reply, Timeouts
 
 
 @asynccontextmanager
@@ -29,6 +29,16 @@ async def whole(reply: Reply) -> bytes:
         pieces.append(piece)
     reply.close()
     return b"".join(pieces)
+
+
+def into(taken: list[bytes]) -> Put:
+    """Takes all that comes."""
+
+    def put(piece: bytes) -> bool:
+        taken.append(piece)
+        return True
+
+    return put
 
 
 async def test_informational_responses_are_passed_over() -> None:
@@ -107,3 +117,56 @@ async def test_an_upstream_is_paused_while_nobody_reads() -> None:
         assert not reply.ended
         assert len(await whole(reply)) == size
         gate.go()
+
+
+async def test_what_comes_is_poured_until_its_taker_is_full_and_then_read() -> None:
+    gates = [Wait(), Wait(), Wait()]
+    script: Script = [b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\na", gates[0], b"b", gates[1], b"c", gates[2], b"d"]
+    async with sent(script) as (transport, outgoing):
+        reply = await transport.send(outgoing)
+        taken: list[bytes] = []
+
+        def put(piece: bytes) -> bool:
+            taken.append(piece)
+            if piece == b"b":
+                gates[1].go()
+            return piece != b"c"
+
+        await reply.pour(put)
+        assert taken == []  # the first piece waits for who reads
+        assert await reply.read() == b"a"
+        asyncio.get_running_loop().call_soon(gates[0].go)
+        await reply.pour(put)
+        assert taken == [b"b", b"c"]
+        gates[2].go()
+        assert await whole(reply) == b"d"
+        await reply.pour(put)
+        assert taken == [b"b", b"c"]
+
+
+async def test_pouring_ends_with_the_body_and_read_tells_that_it_broke_off() -> None:
+    gate = Wait()
+    cut: Script = [b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\na", gate, b"b", Close()]
+    async with sent(cut) as (transport, outgoing):
+        reply = await transport.send(outgoing)
+        taken = [await reply.read()]
+        asyncio.get_running_loop().call_soon(gate.go)
+        await reply.pour(into(taken))
+        assert taken == [b"a", b"b"]
+        with pytest.raises(BrokenOff):
+            await reply.read()
+        reply.close()
+
+
+async def test_a_pour_of_more_than_the_buffer_goes_on() -> None:
+    gate = Wait()
+    size = 8 * READ_BUFFER
+    script: Script = [b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\nx" % (size + 1), gate, b"x" * size]
+    async with sent(script) as (transport, outgoing):
+        reply = await transport.send(outgoing)
+        taken = [await reply.read()]
+        asyncio.get_running_loop().call_soon(gate.go)
+        await reply.pour(into(taken))
+        assert sum(map(len, taken)) == size + 1
+        assert reply.ended
+        reply.close()

@@ -5,7 +5,7 @@ import pytest
 from support.memory import Canned, Response, scope_of
 
 from proxy.errors import BrokenOff
-from proxy.exchange import Departure, Exchange
+from proxy.exchange import OUTLET, Departure, Exchange
 from proxy.relay import attended, relay
 from proxy.sse import Tap
 
@@ -36,6 +36,40 @@ async def test_a_last_piece_that_is_known_to_be_the_last_ends_the_response_itsel
     assert await relay(reply, exchange_into(response), [])
     assert [message["body"] for message in response.messages[1:]] == [b"a", b"b"]
     assert [message["more_body"] for message in response.messages[1:]] == [True, False]
+
+
+class Spout:
+    """An outlet that is full after each `holds` pieces."""
+
+    is_open = True
+
+    def __init__(self, holds: int) -> None:
+        self.holds = holds
+        self.pieces: list[bytes] = []
+
+    def put(self, piece: bytes) -> bool:
+        self.pieces.append(piece)
+        return len(self.pieces) % self.holds > 0
+
+
+@pytest.mark.parametrize("tap", [None, Tap()])
+async def test_what_follows_the_first_piece_leaves_by_the_outlet_while_it_has_room(tap: Tap | None) -> None:
+    response, spout = Response(), Spout(2)
+    exchange = exchange_into(response)
+    exchange.scope[OUTLET] = spout
+    assert await relay(Canned(200, [], b"a", b"b", b"c", b"d", b"e", b"f"), exchange, [], tap)
+    assert spout.pieces == [b"b", b"c", b"e"]
+    assert [message["body"] for message in response.messages[1:]] == [b"a", b"d", b"f", b""]
+    assert tap is None or tap.kept() == b"abcdef"
+
+
+async def test_an_outlet_that_is_not_open_is_left_alone() -> None:
+    response, spout = Response(), Spout(2)
+    spout.is_open = False
+    exchange = exchange_into(response)
+    exchange.scope[OUTLET] = spout
+    assert await relay(Canned(200, [], b"a", b"b", b"c"), exchange, [])
+    assert (spout.pieces, response.body) == ([], b"abc")
 
 
 async def test_what_breaks_off_is_left_incomplete() -> None:

@@ -1,10 +1,11 @@
 import json
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.sse import MAX_BUFFER, Splitter, Tap, data_of
+from proxy.sse import MAX_BUFFER, STREAM_TAIL, Splitter, Tap, data_of
 
 EVENTS = [
     b'data: {"choices":[{"delta":{"content":"\xe2\x82\xac"}}],"usage":null}\n\n',
@@ -70,6 +71,22 @@ def test_the_last_usage_of_a_stream_counts() -> None:
         tap.feed(b'data: {"usage":{"completion_tokens":%d}}\n\n' % tokens)
     tap.feed(b'data: {"usage":null}\n\ndata: {"usage":{"completion_tokens":4}}')
     assert tap.usage(stream=True) == {"completion_tokens": 4}
+
+
+def test_usage_is_found_in_an_event_whose_beginning_is_forgotten() -> None:
+    tap = Tap(STREAM_TAIL)
+    event = b'data: {"choices":[{"text":"' + b"x" * 2 * STREAM_TAIL + b'"}],"usage":{"prompt_tokens":9}}\n\n'
+    for start in range(0, len(event), 1000):
+        tap.feed(event[start : start + 1000])
+    assert len(tap.kept()) <= STREAM_TAIL
+    assert tap.usage(stream=True) == {"prompt_tokens": 9}
+
+
+@pytest.mark.parametrize("blank", [b"\n\n", b"\r\n\r\n", b"\r\r", b"\n\r\n", b"\r\n\n"])
+def test_events_are_told_apart_from_the_end_by_any_blank_line(blank: bytes) -> None:
+    tap = Tap()
+    tap.feed(b'data: {"usage":{"n":1}}' + blank + b'data: {"usage":{"n":2}}' + blank + b'data: {"usage":null}' + blank)
+    assert tap.usage(stream=True) == {"n": 2}
 
 
 def test_a_stream_or_body_without_usage_has_none() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from proxy.errors import UpstreamError
 from proxy.exchange import ASGIApp, Scope
 from proxy.headers import Header
-from proxy.upstream import Outgoing, Reply
+from proxy.upstream import Outgoing, Put, Reply
 
 
 class Canned:
@@ -34,6 +34,12 @@ class Canned:
         if isinstance(piece, Exception):
             raise piece
         return piece
+
+    async def pour(self, put: Put) -> None:
+        """All that comes until `put` is full, an exception, or the last piece."""
+        while len(self._pieces) > 1 and isinstance(self._pieces[0], bytes):
+            if not put(await self.read()):
+                return
 
     def close(self) -> None:
         self.closed = True
