@@ -9,10 +9,9 @@ from policies.messages import with_text
 from policies.plan import Edit, Elide, Leaf, Level, Rewrite
 from policies.shrinking import shrink
 from policies.spans import Span
-from policies.steps.results import older
+from policies.steps.results import leaving, stubbable
 from policies.stubs import stub
 
-STUB_LEAST = 40  # tokens: what is smaller than any stub
 STUB_TOKENS = 260  # a digest of 200 tokens and the words around it: what is smaller is not worth a stub of its own
 
 
@@ -32,11 +31,8 @@ class ElideResults:
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         for keep in self.keep_rounds:
-            candidates = [
-                span
-                for span in older(draft, keep)
-                if not span.elided and span.tokens > STUB_LEAST and span.id not in draft.settled
-            ]
+            gone = leaving(draft, self.keep_rounds)
+            candidates = [span for span in stubbable(draft, keep) if span.round not in gone]
             large = [span for span in candidates if span.tokens >= self.first_tokens]
             small = [span for span in candidates if span.tokens < self.first_tokens]
             for span in [*large, *small]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from policies.draft import Draft
 from policies.plan import Drop, Edit, Leaf, Level
 from policies.spans import Tier
-from policies.steps.window import less_of_users, rounds_before
+from policies.steps.results import rounds_before
+from policies.steps.window import less_of_users
 
 
 @dataclass(frozen=True)

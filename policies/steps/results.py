@@ -1,13 +1,17 @@
 """What steps on tool results share: which results there are, and how one is said shorter."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from policies.draft import Draft
 from policies.messages import with_text
+from policies.plan import Level
 from policies.request import Item
 from policies.spans import Evict, Span, Tier
 from policies.step import When
 
+STUB_LEAST = 40  # tokens: what is smaller than any stub
+STUB_USUAL = 120  # tokens: what most stubs come to
+BEFORE_WINDOW = (Level.TOOL_RESULTS, Level.HISTORY)  # levels before older rounds have left, or while they do
 GENTLE_TOKENS = 256  # the size under which `fit` presses no result of the newest round before an emergency
 
 
@@ -59,6 +63,13 @@ def older(draft: Draft, keep_rounds: int) -> list[Span]:
     return sorted(found, key=lambda span: span.priority)
 
 
+def rounds_before(draft: Draft, keep: int) -> list[tuple[Span, ...]]:
+    """Whole rounds that may go, oldest first, without the newest `keep`."""
+    numbers = sorted({span.round for span in draft.messages if span.round >= 0})
+    rounds = map(draft.round, numbers[: max(0, len(numbers) - keep)])
+    return [spans for spans in rounds if all(span.tier is Tier.L3 for span in spans)]
+
+
 def squeezable(draft: Draft) -> int:
     """Tokens that `fit` can still take of the results that are left without an emergency."""
     return sum(span.tokens - GENTLE_TOKENS for span in results(draft, over=GENTLE_TOKENS))
@@ -68,3 +79,32 @@ def threshold(draft: Draft, span: Span, tokens: int, share: float) -> int:
     """From how many tokens on a result is large: the smaller of a size and a share of the limit; in the newest round,
     which stays whole as long as older ones can go instead, the size alone."""
     return tokens if span.tier is Tier.L1 else min(tokens, int(share * draft.limit))
+
+
+def stubbable(draft: Draft, keep_rounds: int) -> list[Span]:
+    """`older` results that a stub may stand for, and does not yet."""
+    found = (span for span in older(draft, keep_rounds) if not span.elided and span.tokens > STUB_LEAST)
+    return [span for span in found if span.id not in draft.settled]
+
+
+def leaving(draft: Draft, keep_rounds: Sequence[int]) -> frozenset[int]:
+    """Rounds, the oldest, that leave whole at the next level because stubs of all older results are still too much:
+    stubs for them would be made for nothing. None from level `topics` on: what stands then stays.
+
+    `keep_rounds`: how many of the newest rounds stay without a stub, at first and in the end.
+    """
+    if draft.level not in BEFORE_WINDOW:
+        return frozenset()
+    stubs = stubbable(draft, min(keep_rounds))
+    spare = max(0, sum(span.tokens for span in draft.tools) - draft.tools_cap)
+    if draft.total - spare - sum(span.tokens - STUB_LEAST for span in stubs) <= draft.limit:
+        return frozenset()
+    saved = {span.id: max(0, span.tokens - STUB_USUAL) for span in stubs}
+    left, found = draft.excess - sum(saved.values()), list[int]()
+    for spans in rounds_before(draft, max(keep_rounds)):
+        if left <= 0:
+            break
+        if all(span.evict is not Evict.PINNED for span in spans):
+            left -= sum(span.tokens - saved.get(span.id, 0) for span in spans)
+            found.append(spans[0].round)
+    return frozenset(found)

@@ -9,7 +9,7 @@ from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Drop, Edit, Leaf, Level, Rewrite
 from policies.spans import Evict, Span, Tier
-from policies.steps.results import squeezable
+from policies.steps.results import rounds_before, squeezable
 
 Need = Callable[[int], int]  # tokens of the older user messages that are left → tokens that should still go
 
@@ -40,13 +40,6 @@ class Window:
                 yield Drop(tuple(span.id for span in spans), f"older than the newest {keep} rounds")
         cap = int(self.users_share * draft.limit)
         yield from less_of_users(draft, lambda users: min(draft.excess, users - cap))
-
-
-def rounds_before(draft: Draft, keep: int) -> list[tuple[Span, ...]]:
-    """Whole rounds that may go, oldest first, without the newest `keep`."""
-    numbers = sorted({span.round for span in draft.messages if span.round >= 0})
-    rounds = map(draft.round, numbers[: max(0, len(numbers) - keep)])
-    return [spans for spans in rounds if all(span.tier is Tier.L3 for span in spans)]
 
 
 def less_of_users(draft: Draft, need: Need, *, task: bool = False) -> Iterator[Edit]:

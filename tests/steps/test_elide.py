@@ -1,13 +1,18 @@
-from support.prompts import draft, edits, lines, round_of, texts, user
+import msgspec
+from support.prompts import chat, draft, edits, lines, planned, round_of, texts, user
 
 from policies.draft import Draft
-from policies.plan import Elide, Rewrite
+from policies.plan import Elide, Level, Rewrite
+from policies.spans import Evict
 from policies.steps.elide import ElideResults
 
 
-def loop(*sizes: int, limit: int = 100) -> Draft:
+def loop(*sizes: int, limit: int | None = None) -> Draft:
+    """Rounds with results of so many lines; without a limit it fits, and the level asks for 100 tokens."""
     rounds = [round_of(number, lines(size) if size else "ok") for number, size in enumerate(sizes)]
-    return draft([user("a"), *(message for one in rounds for message in one)], limit=limit)
+    made = draft([user("a"), *(message for one in rounds for message in one)], limit=limit)
+    made.target = made.limit if limit else 100
+    return made
 
 
 def edited(made: Draft, step: ElideResults | None = None) -> list[str]:
@@ -53,7 +58,8 @@ def test_what_is_smaller_than_a_stub_or_would_gain_nothing_is_not_tried_again() 
     texts_of = ["ok", "TCK-48213 HAT-10093 REF-77120 found at /var/log/a.log", "ok", "ok", "ok", "ok", "ok"]
     messages = [message for number, text in enumerate(texts_of) for message in round_of(number, text)]
     messages[3]["content"] += " in 4f9c1a2b by host-17.example.org, as ticket 884-221-09 said"
-    made = draft([user("a"), *messages], limit=10)
+    made = draft([user("a"), *messages])
+    made.target = 10
     before = texts(made)
     assert edited(made) == ["m4"]
     assert made.settled == {"m4"}
@@ -70,3 +76,32 @@ def test_a_result_with_a_picture_becomes_a_stub_at_once() -> None:
     made = draft(messages, limit=draft(messages).total - 300)
     (edit,) = edits(ElideResults(), made)
     assert isinstance(edit, Elide)
+
+
+def test_rounds_that_will_leave_whole_get_no_stubs_first() -> None:
+    made = loop(*[40] * 30, limit=1_500)
+    spans = edited(made)
+    assert "m2" not in spans
+    assert {"m50", "m54", "m58"} <= set(spans)
+    plan = planned(chat([user("a"), *(m for n in range(30) for m in round_of(n, lines(40)))]), 1_500)
+    stubs = [one for one in plan.decisions if one.step == "elide" and one.outcome == "applied"]
+    assert 0 < len(stubs) < 15
+    assert 900 <= plan.sent_total <= 1_500
+
+
+def test_where_nothing_is_small_enough_all_but_the_newest_rounds_leave() -> None:
+    assert edited(loop(*[40] * 12, limit=40)) == ["m16", "m18", "m20", "m22"]
+
+
+def test_what_still_stands_after_the_window_gets_a_stub() -> None:
+    made = loop(*[40] * 12, limit=300)
+    made.level = Level.TOPICS
+    assert edited(made)[0] == "m2"
+
+
+def test_a_round_that_may_not_leave_gets_its_stubs() -> None:
+    made = loop(*[40] * 30, limit=1_500)
+    made.put(msgspec.structs.replace(made.messages[1], evict=Evict.PINNED))
+    spans = edited(made)
+    assert spans[0] == "m2"
+    assert "m4" not in spans

@@ -4,7 +4,8 @@ from support.prompts import calls, draft, edits, ids, lines, result, round_of, s
 
 from policies.draft import Draft
 from policies.plan import Drop, Level, Rewrite
-from policies.steps.window import Window, rounds_before
+from policies.steps.results import rounds_before
+from policies.steps.window import Window
 
 Message = dict[str, Any]
 
