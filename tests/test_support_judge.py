@@ -3,7 +3,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.floor import floor, gentlest, units
+from support.floor import floor, gentlest, unfilled, units
 from support.judge import Outcome, judge
 from support.opened import Opened
 
@@ -184,11 +184,13 @@ def test_emergency_is_wrong_where_a_window_and_a_clip_would_do() -> None:
     assert kinds(body, early) == ["emergency"]
 
 
-def test_tools_up_to_their_cap_are_part_of_the_gentlest_form_in_one_line_each() -> None:
-    tool = {"type": "function", "function": {"name": "ls", "description": "Lists a folder. " + "More. " * 90}}
-    form = gentlest({"messages": [SYSTEM, TASK], "tools": [tool]}, 800)
-    assert form["tools"] == [{"type": "function", "function": {"name": "ls", "description": "Lists a folder"}}]
-    assert "tools" not in gentlest({"messages": [SYSTEM, TASK], "tools": [tool]}, 80)
+def test_the_cap_of_tools_may_be_filled_before_an_emergency_by_what_is_said_in_one_line() -> None:
+    tools = [{"type": "function", "function": {"name": "ls", "description": "Lists. " * size}} for size in (10, 400)]
+    body = {"messages": [SYSTEM, TASK], "tools": tools}
+    form = gentlest(body, 800)
+    assert form["tools"] == tools[:1]
+    assert unfilled(body, form, 800) == 100 - len(json.dumps(tools[0])) // 4 + 2
+    assert unfilled(body, gentlest(body, 8_000), 8_000) == 0
 
 
 def test_a_round_is_a_caller_and_the_results_behind_it() -> None:

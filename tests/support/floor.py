@@ -49,11 +49,11 @@ def floor(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def gentlest(body: Mapping[str, Any], limit: int) -> dict[str, Any]:
     """The smallest form that needs no emergency: the same parts, with results of the newest round as clip leaves
-    them, the task, which is the first user message, and as many of the tools, described in one line, cheapest first, as
-    their cap (an eighth of `limit`, at four bytes a token) has room for. Other turns and rounds are gone (window)."""
+    them, the task, which is the first user message, and as many of the tools, cheapest first, as their cap (an eighth
+    of `limit`, at four bytes a token) has room for. Other turns and rounds are gone (window)."""
     kept = _forced_tools(body)
     room = limit // 8 * 4 - sum(len(encoded(tool)) for tool in kept)
-    others = [_in_one_line(tool) for tool in body.get("tools") or [] if tool not in kept]
+    others = [tool for tool in body.get("tools") or [] if tool not in kept]
     for tool in sorted(others, key=lambda one: len(encoded(one))):
         room -= len(encoded(tool))
         if room >= 0:
@@ -61,14 +61,13 @@ def gentlest(body: Mapping[str, Any], limit: int) -> dict[str, Any]:
     return _reduced(body, GENTLE, kept, task=True)
 
 
-def _in_one_line(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The tool with the first sentence of its description, at most its first line."""
-    for kind in ("function", "custom"):
-        inner = tool.get(kind)
-        if isinstance(inner, dict) and isinstance(inner.get("description"), str):
-            line = inner["description"].strip().partition("\n")[0].partition(". ")[0]
-            return {**tool, kind: {**inner, "description": line}}
-    return tool
+def unfilled(body: Mapping[str, Any], form: Mapping[str, Any], limit: int) -> int:
+    """Tokens of the tools' cap that its gentlest form leaves free although tools had to go: said in one line each, which
+    is what comes first (DESIGN 5), they may fill it, and are not to be dropped below it before an emergency."""
+    kept = form.get("tools") or []
+    if len(kept) == len(body.get("tools") or []):
+        return 0
+    return max(0, limit // 8 - sum(len(encoded(tool)) for tool in kept) // 4)
 
 
 def text_of(message: Message) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from support.floor import Count, encoded, floor, gentlest, newest_round, newest_user, text_of, units
+from support.floor import Count, encoded, floor, gentlest, newest_round, newest_user, text_of, unfilled, units
 from support.grammar import introduced, mistral_introduced, tool_name, unrepaired
 from support.opened import Opened
 
@@ -246,7 +246,7 @@ def _emergency(received: Opened, outcome: Outcome, count: Count) -> list[str]:
     if outcome.level != "emergency":
         return []
     form = gentlest(received.body, outcome.limit)
-    least = count(encoded(form)) + NOTE
+    least = count(encoded(form)) + unfilled(received.body, form, outcome.limit) + NOTE
     if least > outcome.limit:
         return []
     return [f"emergency: a gentler form of {least} tokens exists, limit {outcome.limit}"]
