@@ -14,7 +14,8 @@ from policies.steps.results import rounds_before, squeezable
 Need = Callable[[int], int]  # tokens of the older user messages that are left → tokens that should still go
 
 LAST_ROUNDS = 2  # these go only as far as the limit asks, not down to the target: an agent must see what it just did
-KEPT_TOKENS = 400  # a user message is said shorter if at least so much of it stays, else dropped
+LONG_SHARE = 0.25  # of the limit: an answer of so much is long
+KEPT_TOKENS = 400  # a user message, or a long answer, is said shorter if at least so much of it stays, else dropped
 NOTE_SLACK = 16  # tokens
 
 
@@ -35,9 +36,13 @@ class Window:
     def edits(self, draft: Draft) -> Iterator[Edit]:
         for keep in self.keep_rounds:
             for spans in rounds_before(draft, keep):
-                if (draft.excess if keep > LAST_ROUNDS else draft.total - draft.limit) <= 0:
+                over = draft.excess if keep > LAST_ROUNDS else draft.total - draft.limit
+                if over <= 0:
                     break
-                yield Drop(tuple(span.id for span in spans), f"older than the newest {keep} rounds")
+                if _is_long_text(draft, spans) and _can_be_shorter(draft, spans[0], over):
+                    yield _shorter(draft, spans[0], over, "a long older answer, said shorter")
+                else:
+                    yield Drop(tuple(span.id for span in spans), f"older than the newest {keep} rounds")
         cap = int(self.users_share * draft.limit)
         yield from less_of_users(draft, lambda users: min(draft.excess, users - cap))
 
@@ -53,10 +58,7 @@ def less_of_users(draft: Draft, need: Need, *, task: bool = False) -> Iterator[E
             by_size.pop()
         if by_size and _can_be_shorter(draft, by_size[-1], over):
             edited = by_size.pop()  # said shorter once
-            keep = edited.tokens - over - NOTE_SLACK
-            short = clip(draft.original(edited), keep_tokens=keep, measure=draft.measure)
-            why = "a long older user message, said shorter"
-            edit: Edit = Rewrite(edited.id, with_text(edited.item.raw, short), why)
+            edit: Edit = _shorter(draft, edited, over, "a long older user message, said shorter")
         elif going:
             edited = going.popleft()
             edit = Drop((edited.id,), "an older user message")
@@ -65,6 +67,20 @@ def less_of_users(draft: Draft, need: Need, *, task: bool = False) -> Iterator[E
         before = _tokens(draft, edited)
         yield edit
         left -= before - _tokens(draft, edited)
+
+
+def _is_long_text(draft: Draft, spans: tuple[Span, ...]) -> bool:
+    """An answer alone that fills a good part of the window: to drop it whole would free far more than is asked for.
+    One with reasoning is kept or dropped as it is, since its provider may have signed it."""
+    if len(spans) > 1 or spans[0].tokens < LONG_SHARE * draft.limit:
+        return False
+    message = draft.message(spans[0])
+    return not (message.calls or message.reasoning) and all(part.kind == "text" for part in message.parts)
+
+
+def _shorter(draft: Draft, span: Span, over: int, why: str) -> Rewrite:
+    short = clip(draft.original(span), keep_tokens=span.tokens - over - NOTE_SLACK, measure=draft.measure)
+    return Rewrite(span.id, with_text(span.item.raw, short), why)
 
 
 def _can_be_shorter(draft: Draft, span: Span, over: int) -> bool:

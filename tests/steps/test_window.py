@@ -1,5 +1,6 @@
 from typing import Any
 
+import pytest
 from support.prompts import calls, draft, edits, ids, lines, result, round_of, said, system, texts, user
 
 from policies.draft import Draft
@@ -65,6 +66,37 @@ def test_one_long_user_message_is_said_shorter_instead() -> None:
     assert edit.span == "m1"
     assert made.total <= 2000
     assert "characters, are not shown here" in texts(made)[1]
+
+
+def test_one_long_answer_is_said_shorter_instead() -> None:
+    made = draft([said(lines(200)), user("newest")], limit=2000, level=Level.HISTORY)
+    (edit,) = edits(Window(), made)
+    assert isinstance(edit, Rewrite)
+    assert edit.span == "m0"
+    assert 1_800 < made.total <= 2_000
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        said(lines(200)) | {"reasoning_content": "signed"},
+        calls(("x", "f")) | {"content": lines(200)},
+        said(lines(200)) | {"content": [{"type": "text", "text": lines(200)}, {"type": "refusal", "refusal": "no"}]},
+    ],
+)
+def test_an_answer_that_is_more_than_a_text_leaves_whole(message: Message) -> None:
+    made = draft([message, user("newest")], limit=2000, level=Level.HISTORY)
+    assert edits(Window(), made) == [Drop(("m0",), "older than the newest 0 rounds")]
+
+
+def test_an_answer_with_its_results_leaves_whole() -> None:
+    made = draft([*round_of(0, lines(200)), user("newest")], limit=2000, level=Level.HISTORY)
+    assert edits(Window(), made) == [Drop(("m0", "m1"), "older than the newest 0 rounds")]
+
+
+def test_short_answers_leave_whole() -> None:
+    made = draft([said(lines(30)), said(lines(30)), user("a")], limit=600, level=Level.HISTORY)
+    assert edits(Window(), made) == [Drop(("m0",), "older than the newest 1 rounds")]
 
 
 def test_when_only_the_task_is_left_of_them_it_stays() -> None:
