@@ -66,7 +66,7 @@ bench: $(VENV)/.dev $(VENV)/.wheel ## the bars of cost, size and fit, each with 
 lock: ## resolve the hash-locked requirements again (needs uv)
 	$(LOCK) pyproject.toml -o requirements.lock
 	$(LOCK) --group pyproject.toml:build -c requirements.lock -o requirements-build.lock
-	$(LOCK) pyproject.toml --extra tokenizer --group dev -c requirements.lock -o requirements-dev.lock
+	$(LOCK) pyproject.toml --all-extras --group dev -c requirements.lock -o requirements-dev.lock
 
 clean: ## remove what was built and installed
 	rm -rf $(VENV) build dist .coverage .coverage.* .mypy_cache .ruff_cache .pytest_cache .hypothesis

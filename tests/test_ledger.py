@@ -11,10 +11,11 @@ from proxy.ledger import REMEDY, Entry, LedgerFault, Limits, Store
 from proxy.ledger.memory import MemoryLedger
 from proxy.ledger.sealed import SealedLedger
 from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.valkey import ValkeyLedger
 
 CAP = 1 << 20  # bytes
 LIMITS = Limits(ttl=7 * DAY, cap=CAP)
-STORES = ("memory", "sqlite", "sealed memory", "sealed sqlite")
+STORES = ("memory", "sqlite", "valkey", "sealed memory", "sealed sqlite", "sealed valkey")
 SEAL = 12 + 16  # bytes that sealing adds to a value: nonce and tag
 
 
@@ -25,8 +26,14 @@ def clock() -> Clock:
 
 @pytest.fixture(params=STORES)
 async def ledger(request: pytest.FixtureRequest, clock: Clock, tmp_path: Path) -> AsyncIterator[Store]:
-    store = request.param.split()[-1]
-    made: Store = MemoryLedger(LIMITS, clock) if store == "memory" else SqliteLedger(tmp_path, LIMITS, clock)
+    made: Store
+    match request.param.split()[-1]:
+        case "memory":
+            made = MemoryLedger(LIMITS, clock)
+        case "sqlite":
+            made = SqliteLedger(tmp_path, LIMITS, clock)
+        case _:
+            made = ValkeyLedger(request.getfixturevalue("valkey_url"), LIMITS, clock)
     if request.param.startswith("sealed"):
         made = SealedLedger(made, b"0123456789abcdef" * 2)
     await made.open()

@@ -6,9 +6,10 @@ from proxy.ledger.kept import Kept
 from proxy.ledger.memory import MemoryLedger
 from proxy.ledger.metrics import LedgerMetrics
 from proxy.ledger.off import OffLedger
-from proxy.ledger.places import directory_of
+from proxy.ledger.places import directory_of, is_url
 from proxy.ledger.sealed import SealedLedger
 from proxy.ledger.sqlite import SqliteLedger
+from proxy.ledger.valkey import ValkeyLedger
 from proxy.settings import Settings, SettingsError
 
 
@@ -40,4 +41,6 @@ def _plain(settings: Settings, limits: Limits) -> Store:
         return OffLedger()
     if place == "memory":
         return MemoryLedger(limits)
+    if place is not None and is_url(place):
+        return ValkeyLedger(place, limits)
     return SqliteLedger(directory_of(place), limits)
