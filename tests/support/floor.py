@@ -62,8 +62,8 @@ def gentlest(body: Mapping[str, Any], limit: int) -> dict[str, Any]:
 
 
 def unfilled(body: Mapping[str, Any], form: Mapping[str, Any], limit: int) -> int:
-    """Tokens of the tools' cap that its gentlest form leaves free although tools had to go: said in one line each, which
-    is what comes first (DESIGN 5), they may fill it, and are not to be dropped below it before an emergency."""
+    """Tokens of the tools' cap that its gentlest form leaves free although tools had to go: said in one line each,
+    which is what comes first (DESIGN 5), they may fill it, and are not to be dropped below it before an emergency."""
     kept = form.get("tools") or []
     if len(kept) == len(body.get("tools") or []):
         return 0
