@@ -2,19 +2,22 @@
 
 import asyncio
 import logging
+from functools import partial
 from typing import NamedTuple
 
 from policies.request import ChatRequest
-from proxy import bodies, retry
-from proxy.errors import BrokenOff, Disconnected, UpstreamError, refusal_of
+from proxy import bodies
+from proxy.errors import BrokenOff, UpstreamError, refusal_of
 from proxy.exchange import Exchange
-from proxy.headers import KEPT_FROM_CHAT_UPSTREAM, Header, find, to_client, to_upstream
-from proxy.pages import wrapped
+from proxy.headers import Header, find, to_client
 from proxy.planner import BROKE_OFF, CLIENT_LEFT, Call, Outcome
+from proxy.readback import Way, resolve
+from proxy.readback_usage import relay_quietly
 from proxy.relay import UNBUFFERED, attended, relay
+from proxy.sending import outgoing_of, sent
 from proxy.sse import MAX_BUFFER, STREAM_TAIL, Tap, Usage
 from proxy.state import State
-from proxy.upstream import Outgoing, Reply, first_byte_timeout
+from proxy.upstream import Outgoing, Reply
 
 LARGE = 512 * 1024  # bytes from which opening the request is worth a thread (DESIGN 1.8)
 REFUSED = (400, 413, 422)  # with which servers say that a prompt is longer than their window
@@ -51,34 +54,30 @@ async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: C
 
 
 async def _forward(state: State, exchange: Exchange, outcome: Outcome, call: Call, rest: bytes) -> Ended:
-    headers = [*to_upstream(call.headers, KEPT_FROM_CHAT_UPSTREAM), (b"accept-encoding", b"identity")]
-    outgoing = Outgoing(
-        method="POST",
-        base=call.upstream.base,
-        target=exchange.target(rest),
-        headers=state.access.credentials(headers, call.headers, call.upstream),
-        body=outcome.body,
-        first_byte_timeout=first_byte_timeout(call.headers),
-    )
+    out = outgoing_of(state, exchange, call, outcome.body, rest)
+    reply = await sent(state, out)
     try:
-        reply = await wrapped(await retry.send(state.transport, outgoing, state.patience))
-    except BrokenOff as error:
-        raise Disconnected("the upstream broke off its answer") from error
-    try:
-        return await _relay(state, exchange, reply, outcome, call)
+        return await _relay(state, exchange, reply, outcome, call, out)
+    except BrokenOff:
+        log.warning("%s: the upstream broke off inside its response, and so does the client's", exchange.id)
+        return BROKE_OFF, None
     finally:
         reply.close()
 
 
-async def _relay(state: State, exchange: Exchange, reply: Reply, outcome: Outcome, call: Call) -> Ended:
+async def _relay(state: State, exchange: Exchange, reply: Reply, outcome: Outcome, call: Call, out: Outgoing) -> Ended:
     headers: list[Header] = to_client(reply.headers, reply.status)
     is_stream = (find(headers, b"content-type") or b"").startswith(b"text/event-stream")
+    headers += [UNBUFFERED, *outcome.headers] if is_stream else outcome.headers
+    if outcome.readback is not None and reply.status < 300:
+        send, guard = partial(sent, state), _FailingOpen(state, call)
+        way = Way(exchange, headers, outcome.headers, out, outcome.body, send, guard)
+        return await resolve(reply, way, outcome.readback, hides_usage=outcome.hides_usage)
     most = STREAM_TAIL if is_stream else MAX_BUFFER
     tap = Tap(most) if reply.status < 500 and find(headers, b"content-encoding") is None else None
-    headers += [UNBUFFERED, *outcome.headers] if is_stream else outcome.headers
-    if not await relay(reply, exchange, headers, tap):
-        log.warning("%s: the upstream broke off inside its response, so the client's connection is cut", exchange.id)
-        return BROKE_OFF, None
+    show = relay_quietly if outcome.hides_usage and is_stream else relay
+    if not await show(reply, exchange, headers, tap):
+        raise BrokenOff("inside a response")
     if tap is not None and reply.status in REFUSED:
         with _FailingOpen(state, call):
             state.planner.learn(outcome, tap.kept())

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from policies.request import ChatRequest
 from proxy.access import Access
 from proxy.headers import Header, find
+from proxy.readback import Readback
 from proxy.refusals import Answer
 from proxy.routing import Upstream
 
@@ -32,12 +33,15 @@ class Call(msgspec.Struct, frozen=True):
 
 class Outcome(msgspec.Struct, frozen=True):
     """What planning came to. `body` is the received bytes object itself when nothing was edited; `headers` are added to
-    the response; a `refusal` is answered instead of forwarding."""
+    the response; a `refusal` is answered instead of forwarding. With `readback` the upstream was offered the proxy's
+    own tool; with `hides_usage` the client did not ask for the usage chunk that its stream will have."""
 
     body: bytes
     headers: Sequence[Header] = ()
     refusal: Answer | None = None
     note: object = None  # the planner's own, handed back in `finished`
+    readback: Readback | None = None
+    hides_usage: bool = False
 
 
 class Planner(Protocol):

@@ -1,0 +1,31 @@
+"""A chat request on its way to the upstream, and the reply that its first bytes make."""
+
+from proxy import retry
+from proxy.errors import BrokenOff, Disconnected
+from proxy.exchange import Exchange
+from proxy.headers import KEPT_FROM_CHAT_UPSTREAM, to_upstream
+from proxy.pages import wrapped
+from proxy.planner import Call
+from proxy.state import State
+from proxy.upstream import Outgoing, Reply, first_byte_timeout
+
+
+def outgoing_of(state: State, exchange: Exchange, call: Call, body: bytes, rest: bytes) -> Outgoing:
+    """The client's request with `body` in it. The answer is asked for uncompressed, since it is read on its way."""
+    headers = [*to_upstream(call.headers, KEPT_FROM_CHAT_UPSTREAM), (b"accept-encoding", b"identity")]
+    return Outgoing(
+        method="POST",
+        base=call.upstream.base,
+        target=exchange.target(rest),
+        headers=state.access.credentials(headers, call.headers, call.upstream),
+        body=body,
+        first_byte_timeout=first_byte_timeout(call.headers),
+    )
+
+
+async def sent(state: State, outgoing: Outgoing) -> Reply:
+    """The reply, after what is worth waiting for. Raises UpstreamError."""
+    try:
+        return await wrapped(await retry.send(state.transport, outgoing, state.patience))
+    except BrokenOff as error:
+        raise Disconnected("the upstream broke off its answer") from error
