@@ -30,8 +30,8 @@ class ElideResults:
     leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
+        gone = leaving(draft, self.keep_rounds)
         for keep in self.keep_rounds:
-            gone = leaving(draft, self.keep_rounds)
             candidates = [span for span in stubbable(draft, keep) if span.round not in gone]
             large = [span for span in candidates if span.tokens >= self.first_tokens]
             small = [span for span in candidates if span.tokens < self.first_tokens]

@@ -93,7 +93,7 @@ def leaving(draft: Draft, keep_rounds: Sequence[int]) -> frozenset[int]:
 
     `keep_rounds`: how many of the newest rounds stay without a stub, at first and in the end.
     """
-    if draft.level not in BEFORE_WINDOW:
+    if draft.level not in BEFORE_WINDOW or not keep_rounds:
         return frozenset()
     stubs = stubbable(draft, min(keep_rounds))
     spare = max(0, sum(span.tokens for span in draft.tools) - draft.tools_cap)

@@ -93,6 +93,10 @@ def test_where_nothing_is_small_enough_all_but_the_newest_rounds_leave() -> None
     assert edited(loop(*[40] * 12, limit=40)) == ["m16", "m18", "m20", "m22"]
 
 
+def test_where_no_rounds_are_named_nothing_is_asked() -> None:
+    assert edited(loop(*[40] * 12, limit=40), ElideResults(keep_rounds=())) == []
+
+
 def test_what_still_stands_after_the_window_gets_a_stub() -> None:
     made = loop(*[40] * 12, limit=300)
     made.level = Level.TOPICS
