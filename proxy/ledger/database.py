@@ -13,6 +13,7 @@ from pathlib import Path
 from proxy.ledger import OVERHEAD, WITHDRAWN, Entry, Figures, Held, Kind, LedgerFault, Limits, Listed
 
 VERSION = 1
+JOURNAL = 64 << 20  # bytes that the log may keep after it was written into the database
 REMOVED_AT_ONCE = 200  # entries; more wait for the next transaction, so that requests come in between
 
 SCHEMA = """
@@ -84,6 +85,7 @@ class Database:
         run("PRAGMA auto_vacuum = INCREMENTAL")  # before the first table, so that a purge can give space back
         run("PRAGMA journal_mode = WAL")
         run("PRAGMA synchronous = FULL")  # what was added outlives the machine's power, too
+        run(f"PRAGMA journal_size_limit = {JOURNAL}")
         run("PRAGMA secure_delete = ON")  # what is removed can be read no more
         (version,) = run("PRAGMA user_version").fetchone()
         if version == 0:

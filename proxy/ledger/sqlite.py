@@ -124,8 +124,10 @@ class SqliteLedger:
                     for job in jobs:
                         done.append((job, _result(job, database)))
                 database.stale.clear()
-        except Exception as error:  # the same
+        except (sqlite3.Error, LedgerFault) as error:
             return failed(jobs, self._fault(error))
+        except Exception as error:  # one job is wrong in itself: the others shall not fail with it
+            return [(jobs[0], error)] if len(jobs) == 1 else [one for job in jobs for one in self._commit([job])]
         return done
 
     def _opened(self) -> Database:
@@ -139,7 +141,7 @@ class SqliteLedger:
             try:
                 self._database = Database(path, self._limits)
             except sqlite3.Error as error:
-                if _reason(error) != "broken":
+                if reason_of(error) != "broken":
                     raise
                 self._start_anew()
                 self._database = Database(files.prepared(self._directory), self._limits)
@@ -157,7 +159,8 @@ class SqliteLedger:
                 _, more = database.remove(cutoff)
             files.forget(self._directory, cutoff)
         except (sqlite3.Error, LedgerFault) as error:
-            log.warning("ledger: what has expired could not be removed now: %s", _reason(error))
+            log.warning("ledger: what has expired could not be removed now: %s", reason_of(error))
+            self._fault(error)
         self._sweep_at = now if more else now + min(SWEEP_EVERY, self._limits.grain)
 
     def _look(self) -> None:
@@ -175,7 +178,7 @@ class SqliteLedger:
         """What callers are told. What can be done about it is done."""
         if not isinstance(error, sqlite3.Error):
             return error
-        reason = _reason(error)
+        reason = reason_of(error)
         if reason == "unwritable":
             self._let_go()  # opened again next time: directories and disks come back
         elif reason == "broken":
@@ -206,7 +209,8 @@ def _result(job: Job, database: Database) -> Any:
         return fault
 
 
-def _reason(error: sqlite3.Error | LedgerFault) -> Reason:
+def reason_of(error: sqlite3.Error | LedgerFault) -> Reason:
+    """What SQLite says, in a word for callers."""
     if isinstance(error, LedgerFault):
         return error.reason
     return REASONS.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "unwritable")
