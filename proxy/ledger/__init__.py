@@ -21,7 +21,7 @@ REMEDY: dict[Reason, str] = {
     "full": "the store is at its size cap or the disk is full; purge it, or raise EDGEWISE_LEDGER_MAX_BYTES",
     "locked": "another process holds the database; stop it",
     "broken": "what was stored cannot be read",
-    "unwritable": "the directory cannot be written; see who owns it, and the disk",
+    "unwritable": "it may not be written; see who owns the directory, the disk, the server's password",
     "gone": "the server does not answer; see that it runs, and its address",
     "slow": "no answer within EDGEWISE_LEDGER_TIMEOUT",
     "resting": "it failed again and again and is left alone for a while",
