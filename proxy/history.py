@@ -19,11 +19,13 @@ class History:
         self._records: OrderedDict[str, Record] = OrderedDict()
 
     def add(self, record: Record) -> None:
-        self._forget(record.about.id)
-        self._records[record.about.id] = record
+        records = self._records
+        if record.about.id in records:
+            self._spans -= len(records.pop(record.about.id).report.rows)
+        records[record.about.id] = record
         self._spans += len(record.report.rows)
-        while len(self._records) > self._kept or (self._spans > self._most and len(self._records) > 1):
-            self._forget(next(iter(self._records)))
+        while len(records) > self._kept or (self._spans > self._most and len(records) > 1):
+            self._spans -= len(records.popitem(last=False)[1].report.rows)
 
     def get(self, tenant: str, request_id: str) -> Record | None:
         """The record, unless it is forgotten or another tenant's."""
@@ -36,8 +38,3 @@ class History:
 
     def _of(self, tenant: str) -> Iterator[Record]:
         return (record for record in reversed(self._records.values()) if record.about.tenant == tenant)
-
-    def _forget(self, request_id: str) -> None:
-        record = self._records.pop(request_id, None)
-        if record is not None:
-            self._spans -= len(record.report.rows)

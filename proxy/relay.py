@@ -62,7 +62,7 @@ async def attended(
     When the client leaves, `work` is cancelled wherever it waits, and False comes back. A bare ASGI app is not told
     otherwise (FACTS 2). `work` must not wait for anything after its last send.
     """
-    task = cast("asyncio.Task[Any]", asyncio.current_task())
+    task = cast("asyncio.Task[Any]", asyncio.current_task(None if departure is None else departure.loop))
     watch = None
     if departure is None:
         departure = Departure()

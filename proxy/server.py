@@ -37,17 +37,17 @@ class Joined:
 
     It is the response's outlet as well (see `proxy.exchange.Outlet`)."""
 
-    __slots__ = ("_cycle", "_head", "_transport", "is_closing")
+    __slots__ = ("_cycle", "_head", "_loop", "_transport", "is_closing")
 
-    def __init__(self, cycle: RequestResponseCycle) -> None:
-        self._cycle, self._transport = cycle, cycle.transport
+    def __init__(self, cycle: RequestResponseCycle, loop: asyncio.AbstractEventLoop) -> None:
+        self._cycle, self._transport, self._loop = cycle, cycle.transport, loop
         self._head = b""
         self.is_closing = cycle.transport.is_closing
 
     def write(self, data: bytes) -> None:
         if not self._head:
             self._head = data
-            asyncio.get_running_loop().call_soon(self._leave)
+            self._loop.call_soon(self._leave)
         else:
             self._leave(data)
 
@@ -81,7 +81,7 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as the base class has it
         super().connection_made(transport)
-        self.departure = Departure()
+        self.departure = Departure(self.loop)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -123,7 +123,7 @@ class Protocol(HttpToolsProtocol):
         self.declined = self.parser.should_upgrade() and self._get_upgrade() != b"websocket"
         if not self.declined:
             super().on_headers_complete()
-            joined = Joined(self.cycle)
+            joined = Joined(self.cycle, self.loop)
             self.cycle.transport = joined  # type: ignore[assignment]  # all that a response asks of one
             cast("dict[str, Any]", self.scope).update({DEPARTURE: self.departure, OUTLET: joined})
 

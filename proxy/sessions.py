@@ -10,16 +10,22 @@ from proxy.planner import Call
 
 NAMED_BY = (b"edgewise-session", b"x-session-id", b"x-session-affinity", b"x-litellm-session-id", b"session-id")
 LONGEST = 128  # characters of a label that is kept
+NAMES = frozenset(NAMED_BY)
 MARK = "s_"  # before the digest that stands for a conversation nobody named
 
 
 def session_of(request: ChatRequest, call: Call, spans: Sequence[Span]) -> str:
     """The name that the client gave (a header, or `prompt_cache_key`), else a digest of how the conversation began:
     tenant, upstream, model, system text and first user message."""
-    given = {name: value for name, value in reversed(call.headers) if name in NAMED_BY and value}
-    if given:
-        return next(given[name] for name in NAMED_BY if name in given).decode("latin-1")[:LONGEST]
+    for name, _ in call.headers:
+        if name in NAMES and (given := _named_in_headers(call)):
+            return given
     return _named_in_body(request) or _digest(request, call, spans)
+
+
+def _named_in_headers(call: Call) -> str:
+    given = {name: value for name, value in reversed(call.headers) if name in NAMES and value}
+    return next((given[name].decode("latin-1")[:LONGEST] for name in NAMED_BY if name in given), "")
 
 
 def _named_in_body(request: ChatRequest) -> str:

@@ -1,3 +1,4 @@
+import asyncio
 import io
 import json
 import logging
@@ -7,7 +8,18 @@ import msgspec
 import pytest
 from support.plans import SECRET, hopeless, long, plan, record, small
 
-from proxy.observe import REQUESTS, Ending, Record, headers, log_line, log_request, log_to, usage_figures
+from proxy.observe import (
+    LATE,
+    REQUESTS,
+    TOGETHER,
+    Ending,
+    Record,
+    headers,
+    log_line,
+    log_request,
+    log_to,
+    usage_figures,
+)
 
 
 def shown(of: Record) -> dict[str, str]:
@@ -93,7 +105,7 @@ def _as_it_was() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_as_it_was")
-def test_request_lines_have_no_prefix_and_obey_the_level() -> None:
+async def test_request_lines_have_no_prefix_and_obey_the_level() -> None:
     stream = io.StringIO()
     log_to(stream)
     made = record(plan(small()))
@@ -101,16 +113,32 @@ def test_request_lines_have_no_prefix_and_obey_the_level() -> None:
     log_request(made, Ending(200, None, 0.001, None))
     REQUESTS.setLevel(logging.INFO)
     log_request(made, Ending(499, None, 0.001, None))
+    REQUESTS.handlers[0].flush()
     assert [json.loads(line)["status"] for line in stream.getvalue().splitlines()] == [499]
 
 
 @pytest.mark.usefixtures("_as_it_was")
-def test_a_stream_that_nobody_reads_fails_no_request(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_request_lines_leave_together_and_none_waits_long() -> None:
+    stream = io.StringIO()
+    log_to(stream)
+    REQUESTS.setLevel(logging.INFO)
+    made = record(plan(small()))
+    for _ in range(TOGETHER + 1):
+        log_request(made, Ending(200, None, 0.001, None))
+    assert len(stream.getvalue().splitlines()) == TOGETHER
+    while len(stream.getvalue().splitlines()) == TOGETHER:
+        await asyncio.sleep(LATE / 5)
+    assert len(stream.getvalue().splitlines()) == TOGETHER + 1
+
+
+@pytest.mark.usefixtures("_as_it_was")
+async def test_a_stream_that_nobody_reads_fails_no_request(capsys: pytest.CaptureFixture[str]) -> None:
     stream = io.StringIO()
     log_to(stream)
     stream.close()
     REQUESTS.setLevel(logging.INFO)
     log_request(record(plan(small())), Ending(200, None, 0.001, None))
+    REQUESTS.handlers[0].flush()
     assert "closed file" in capsys.readouterr().err
 
 
