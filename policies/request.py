@@ -75,16 +75,24 @@ class ChatRequest(msgspec.Struct, frozen=True):
                 raise BadRequest(f"'{repeated}' stands twice in the request body", repeated)
             values = fields.values()
             messages = _items(values.get("messages"), "messages")
-            tools = _items(values.get("tools"), "tools")
-            model, stream = _small(values.get("model")), _small(values.get("stream"))
         except NotJSON as error:
             raise BadRequest(str(error)) from None
         if messages is None:
             raise BadRequest("'messages' is missing: it must be an array of messages", "messages")
+        return cls.of(fields, values, messages)
+
+    @classmethod
+    def of(cls, fields: RawObject, values: Mapping[str, bytes], messages: tuple[Item, ...]) -> "ChatRequest":
+        """The request whose body is opened already; `values` are those of its fields. Raises BadRequest."""
+        try:
+            tools = _items(values.get("tools"), "tools")
+            model, stream = _small(values.get("model")), _small(values.get("stream"))
+        except NotJSON as error:
+            raise BadRequest(str(error)) from None
         model = whole(model) if isinstance(model, str) else ""
         template = [values.get(name) for name in ("tool_choice", "response_format", "functions")]
         prompt = Prompt(model, messages, tools or (), *template)
-        return cls(body, fields, model, stream is True, prompt)
+        return cls(fields.source, fields, model, stream is True, prompt)
 
     def number(self, *names: str) -> int | None:
         """The first of the named fields that holds a positive whole number."""

@@ -28,7 +28,8 @@ log = logging.getLogger("edgewise")
 async def chat(state: State, exchange: Exchange, rest: bytes) -> None:
     """Read, plan, send, relay. Raises what `errors.refusal_of` knows, as long as no status was sent."""
     body = await bodies.read(exchange.receive, exchange.headers, state.settings.max_body_bytes)
-    request = ChatRequest.parse(body) if len(body) < LARGE else await asyncio.to_thread(ChatRequest.parse, body)
+    parse = state.opener.parse
+    request = parse(body) if len(body) < LARGE else await asyncio.to_thread(parse, body)
     upstream = state.routes.for_model(request.model)
     call = Call(exchange.id, exchange.headers, state.access.tenant(exchange.headers), upstream)
     await attended(_serve(state, exchange, request, call, rest), exchange.receive, departure=exchange.departure)

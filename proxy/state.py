@@ -11,6 +11,7 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
+from policies.opener import Opener
 from proxy.access import Access
 from proxy.planner import Planner
 from proxy.retry import Patience
@@ -31,6 +32,7 @@ class State:
     routes: Routes
     access: Access
     patience: Patience = field(default_factory=Patience)
+    opener: Opener = field(default_factory=Opener)
 
     @classmethod
     def of(cls, settings: Settings, transport: Transport, planner: Planner) -> "State":
