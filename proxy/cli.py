@@ -19,6 +19,8 @@ exit codes:
   130  interrupted
 """
 
+UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}  # seconds
+
 Command = Callable[[argparse.Namespace], int]
 
 
@@ -77,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
             "Without POLICY the presets alone.",
         )
     )
+    _ledger(commands.add_parser("ledger", help="what is kept of conversations: list, show, purge"))
     _demo(
         _command(
             commands,
@@ -134,6 +137,24 @@ def _serve(made: argparse.ArgumentParser) -> None:
     made.add_argument("--mode", choices=("observe", "enforce"), help="observe: count and report, change nothing")
 
 
+def _ledger(made: argparse.ArgumentParser) -> None:
+    made.description = "What is kept of conversations, at EDGEWISE_LEDGER."
+    commands = made.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    listed = _command(commands, "list", _run_ledger, "conversations, the one used last first", "Times are UTC.")
+    shown = _command(commands, "show", _run_ledger, "what is kept of one conversation", "Contents are not shown.")
+    purged = _command(commands, "purge", _run_ledger, "remove conversations", "A proxy may be running meanwhile.")
+    shown.add_argument("id", metavar="ID", help="of the conversation, or the beginning of it")
+    for one in (listed, purged):
+        one.add_argument("--tenant", metavar="T", help="only those of this tenant")
+    purged.add_argument(
+        "--older-than", type=_age, metavar="AGE", help="only those not used for so long, as in 90s, 30m, 12h, 7d"
+    )
+    purged.add_argument("--all", action="store_true", help="all of all tenants")
+    for name, one in {"list": listed, "show": shown, "purge": purged}.items():
+        one.add_argument("--json", action="store_true", help="print JSON objects, one a line")
+        one.set_defaults(ask=name)
+
+
 def _demo(made: argparse.ArgumentParser) -> None:
     made.add_argument("--window", type=_whole, default=16_000, metavar="N", help="window in tokens (default 16000)")
     made.add_argument("--json", action="store_true", help="print one JSON object a turn, and the summary")
@@ -149,10 +170,23 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def _age(text: str) -> float:
+    """Seconds."""
+    if not text[:-1].isdecimal() or text[-1] not in UNITS:
+        raise argparse.ArgumentTypeError(f"'{text}' is no age; write a number and s, m, h or d, as in 7d")
+    return float(text[:-1]) * UNITS[text[-1]]
+
+
 def _run_serve(options: argparse.Namespace) -> int:
     from proxy.serving import serve  # noqa: PLC0415 - counting needs no web server
 
     return serve(options)
+
+
+def _run_ledger(options: argparse.Namespace) -> int:
+    from proxy.ledgercommands import COMMANDS  # noqa: PLC0415 - the same
+
+    return COMMANDS[options.ask](options)
 
 
 def _run_demo(options: argparse.Namespace) -> int:

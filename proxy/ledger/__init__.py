@@ -97,6 +97,12 @@ class Limits(Struct, frozen=True):
         return now - self.ttl - self.grain
 
 
+def before(now: float, older_than: float) -> float:
+    """What a purge takes was used last at or before this: everything where no age is asked for, also what was used by a
+    machine whose clock is ahead."""
+    return now - older_than if older_than > 0 else float("inf")
+
+
 class Ledger(Protocol):
     """Every operation raises LedgerFault."""
 
@@ -133,7 +139,8 @@ class Ledger(Protocol):
         ...
 
     async def purge(self, *, tenant: str | None = None, older_than: float = 0.0) -> int:
-        """Removes conversations that were not used for `older_than` seconds; how many."""
+        """Removes conversations that were not used for `older_than` seconds, of all tenants unless one is named; how
+        many."""
         ...
 
     async def size(self) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from proxy.ledger import OVERHEAD, WITHDRAWN, Entry, Figures, Held, Kind, LedgerFault, Limits, Listed
+from proxy.ledger import OVERHEAD, WITHDRAWN, Entry, Figures, Held, Kind, LedgerFault, Limits, Listed, before
 
 Place = tuple[str, Kind, str]  # tenant, kind, key
 Talk = tuple[str, str]  # tenant, conversation
@@ -108,7 +108,7 @@ class MemoryLedger:
         return [Held(kind, key, len(one.value), one.confirmed) for (_, kind, key), one in ones]
 
     async def purge(self, *, tenant: str | None = None, older_than: float = 0.0) -> int:
-        return self._remove(self._begin() - older_than, tenant)
+        return self._remove(before(self._begin(), older_than), tenant)
 
     async def size(self) -> int:
         self._begin()

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from proxy.ledger import Entry, Figures, Held, Kind, LedgerFault, Limits, Listed, Reason, files
+from proxy.ledger import Entry, Figures, Held, Kind, LedgerFault, Limits, Listed, Reason, before, files
 from proxy.ledger.database import Database
 from proxy.ledger.worker import Done, Job, Worker, failed
 
@@ -74,7 +74,7 @@ class SqliteLedger:
         return list(await self._ask(lambda database: database.held(tenant, conversation)))
 
     async def purge(self, *, tenant: str | None = None, older_than: float = 0.0) -> int:
-        cutoff, removed, more = self._clock() - older_than, 0, True
+        cutoff, removed, more = before(self._clock(), older_than), 0, True
         while more:
             part, more = await self._write(lambda database: database.remove(cutoff, tenant))
             removed += part

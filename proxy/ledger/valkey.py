@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from proxy.extras import extra
-from proxy.ledger import OVERHEAD, WITHDRAWN, Entry, Figures, Held, Kind, LedgerFault, Limits, Listed, Reason
+from proxy.ledger import OVERHEAD, WITHDRAWN, Entry, Figures, Held, Kind, LedgerFault, Limits, Listed, Reason, before
 
 CONNECTIONS = 32  # at once; more operations wait for one
 REMOVED_AT_ONCE = 200  # entries; nobody else is served by the server meanwhile
@@ -92,7 +92,7 @@ class ValkeyLedger:
         return [Held(*row) for row in sorted(held)]
 
     async def purge(self, *, tenant: str | None = None, older_than: float = 0.0) -> int:
-        talks = await self._talks(tenant, repr(self._clock() - older_than))
+        talks = await self._talks(tenant, repr(before(self._clock(), older_than)))
         for talk, _ in talks:
             while await self._run("shrink", talk, REMOVED_AT_ONCE) != [1]:
                 await asyncio.sleep(0)  # others first
