@@ -66,6 +66,7 @@ bench: $(VENV)/.dev $(VENV)/.wheel ## the bars of cost, size and fit, each with 
 lock: ## resolve the hash-locked requirements again (needs uv)
 	$(LOCK) pyproject.toml -o requirements.lock
 	$(LOCK) --group pyproject.toml:build -c requirements.lock -o requirements-build.lock
+	$(LOCK) pyproject.toml --extra sealed --extra valkey -c requirements.lock -o requirements-image.lock
 	$(LOCK) pyproject.toml --all-extras --group dev -c requirements.lock -o requirements-dev.lock
 
 clean: ## remove what was built and installed

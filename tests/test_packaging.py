@@ -21,7 +21,7 @@ import policies
 import proxy
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCKS = ["requirements.lock", "requirements-build.lock", "requirements-dev.lock"]
+LOCKS = ["requirements.lock", "requirements-build.lock", "requirements-image.lock", "requirements-dev.lock"]
 PIN = re.compile(r"^([a-z0-9.-]+)==([^ ;]+)", re.MULTILINE)
 wheel_only = pytest.mark.skipif(
     os.environ.get("EDGEWISE_WHEEL") != "1", reason="only `make test` promises that the wheel is what is installed"
@@ -102,8 +102,9 @@ def test_every_locked_package_has_a_hash_and_no_address(lock: str) -> None:
 
 def test_the_locks_agree_on_every_version() -> None:
     locked = pins("requirements-dev.lock")
-    assert {name: locked[name] for name in pins("requirements.lock")} == pins("requirements.lock")
-    assert {name: locked[name] for name in pins("requirements-build.lock")} == pins("requirements-build.lock")
+    for lock in LOCKS:
+        assert {name: locked[name] for name in pins(lock)} == pins(lock)
+    assert pins("requirements-image.lock").items() >= pins("requirements.lock").items()
 
 
 def test_the_runtime_lock_answers_every_dependency(project: dict[str, Any]) -> None:
