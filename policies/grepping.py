@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 WORK = 50_000_000  # attempts of one search: a fraction of a second, whatever the text
-MOST_COST = 5_000  # attempts at one place; beyond that the pattern is taken literally
+MOST_COST = 7_000  # attempts at one place; beyond that the pattern is taken literally
 REACH = (0, 200, 60, 16, 8)  # what `*` and `+` match at most, by how many of them there are
 LONG = 400  # characters of a line that is shown whole
 AROUND = 120  # characters shown on either side of a match in a longer one
@@ -68,7 +68,7 @@ def hits(text: str, pattern: Pattern, start: int, stop: int) -> Iterator[Hit]:
         if end - begin <= LONG:
             hit = Hit(begin, end, end + 1)
         else:
-            shown = min(end, found.start() + AROUND, max(found.end(), found.start() + 1) + AROUND)
+            shown = min(end, found.end() + AROUND, found.start() + 3 * AROUND)
             hit = Hit(max(begin, at, found.start() - AROUND), shown, shown if shown < end else end + 1)
         yield hit
         at = hit.after

@@ -82,23 +82,9 @@ def events(said: Said, how: Dialect, number: int) -> list[Event]:
     """One answer, the `number`-th of its request."""
     head = {"id": f"chatcmpl-{number}", "object": "chat.completion.chunk", "created": 1_700_000_000 + number}
     head |= {"model": "gpt-4o"}
-    found = list(_chunks(said, how))
-    if how.role == "first" and found:
-        found[0][0]["delta"] = {"role": "assistant", **found[0][0]["delta"]}
-    elif how.role == "own":
-        found.insert(0, ({"delta": {"role": "assistant", "content": how.empty}}, ""))
-    if how.whole != "answer":
-        found.append(({"delta": {}}, ""))
-    found[-1][0]["finish_reason"] = said.finish
     made: list[Event] = []
-    for at, (choice, text) in enumerate(found):
-        chunk: dict[str, Any] = {**head, "choices": [{"index": 0, "finish_reason": None, **choice}]}
-        if how.nulls:
-            chunk["usage"] = None
-            chunk["choices"][0]["logprobs"] = None
-        if how.usage == "finish" and at == len(found) - 1 and said.usage:
-            chunk["usage"] = said.usage
-        made.append(Event(_event(chunk, how), text))
+    for at, (choice, text) in enumerate(_framed(said, how)):
+        made.append(Event(_event({**head, **_beside(said, how, choice)}, how), text))
         if how.comments and at % 2 == 0:
             made.append(Event(f": keep-alive{how.end}{how.end}".encode()))
     if how.usage == "chunk" and said.usage:
@@ -108,6 +94,28 @@ def events(said: Said, how: Dialect, number: int) -> list[Event]:
     return made
 
 
+def _framed(said: Said, how: Dialect) -> list[tuple[dict[str, Any], str]]:
+    """The choices with a role in front and a finish at the end."""
+    found: list[tuple[dict[str, Any], str]] = [({"delta": delta}, text) for delta, text in _deltas(said, how)]
+    if how.role == "first" and found:
+        found[0][0]["delta"] = {"role": "assistant", **found[0][0]["delta"]}
+    elif how.role == "own":
+        found.insert(0, ({"delta": {"role": "assistant", "content": how.empty}}, ""))
+    if how.whole != "answer":
+        found.append(({"delta": {}}, ""))
+    found[-1][0]["finish_reason"] = said.finish
+    return found
+
+
+def _beside(said: Said, how: Dialect, choice: dict[str, Any]) -> dict[str, Any]:
+    chunk: dict[str, Any] = {"choices": [{"index": 0, "finish_reason": None, **choice}]}
+    if how.nulls:
+        chunk["usage"] = chunk["choices"][0]["logprobs"] = None
+    if how.usage == "finish" and choice.get("finish_reason") and said.usage:
+        chunk["usage"] = said.usage
+    return chunk
+
+
 def _event(chunk: dict[str, Any], how: Dialect) -> bytes:
     separators = None if how.spaced else (",", ":")
     said = json.dumps(chunk, ensure_ascii=how.spaced, separators=separators)
@@ -115,25 +123,34 @@ def _event(chunk: dict[str, Any], how: Dialect) -> bytes:
     return f"{kind}data:{how.space}{said}{how.end}{how.end}".encode()
 
 
-def _chunks(said: Said, how: Dialect) -> Iterator[tuple[dict[str, Any], str]]:
+def _deltas(said: Said, how: Dialect) -> Iterator[tuple[dict[str, Any], str]]:
     if how.whole == "answer":
-        delta: dict[str, Any] = {"content": "".join(said.text) or None}
-        if said.reasoning:
-            delta["reasoning_content"] = "".join(said.reasoning)
-        if said.calls:
-            delta["tool_calls"] = [_whole(call, at, how) for at, call in enumerate(said.calls)]
-        yield {"delta": delta}, "".join(said.text)
+        yield _in_one(said, how), "".join(said.text)
         return
     for piece in said.reasoning:
-        yield {"delta": {"reasoning_content": piece}}, ""
+        yield {"reasoning_content": piece}, ""
     for piece in said.text:
-        yield {"delta": {"content": piece}}, piece
+        yield {"content": piece}, piece
+    yield from (({"tool_calls": pieces}, "") for pieces in _calls(said, how))
+
+
+def _in_one(said: Said, how: Dialect) -> dict[str, Any]:
+    delta: dict[str, Any] = {"content": "".join(said.text) or None}
+    if said.reasoning:
+        delta["reasoning_content"] = "".join(said.reasoning)
+    return {**delta, "tool_calls": _all(said, how)} if said.calls else delta
+
+
+def _calls(said: Said, how: Dialect) -> Iterator[list[dict[str, Any]]]:
     if how.whole == "all" and said.calls:
-        yield {"delta": {"tool_calls": [_whole(call, at, how) for at, call in enumerate(said.calls)]}}, ""
+        yield _all(said, how)
         return
     for at, call in enumerate(said.calls):
-        for piece in [_whole(call, at, how)] if how.whole == "calls" else _pieces(call, at, how):
-            yield {"delta": {"tool_calls": [piece]}}, ""
+        yield from ([piece] for piece in ([_whole(call, at, how)] if how.whole else _pieces(call, at, how)))
+
+
+def _all(said: Said, how: Dialect) -> list[dict[str, Any]]:
+    return [_whole(call, at, how) for at, call in enumerate(said.calls)]
 
 
 def _whole(call: tuple[str, str, str], at: int, how: Dialect) -> dict[str, Any]:
