@@ -19,7 +19,8 @@ from policies.digest import Measure, digest
 HEAD, TAIL = 500, 200  # characters; DESIGN 5, clip
 LINES = 8  # problem lines shown where no target is set
 DIGEST = 120  # tokens
-LONG = 50_000  # characters: what names and problems a longer text holds is looked for once, in all of it
+LONG = 10_000  # characters: what names and problems a longer text holds is looked for once, not at every try
+LONGER = 50_000  # ... the names in all of it, not in what is expected to go
 _TRIES = 6  # corrections on the way to a target
 _CLOSE, _AIM = 0.93, 0.97  # of the target: near enough, and aimed at
 
@@ -107,12 +108,15 @@ def _numbered(text: str, lines: list[Alarm]) -> list[str]:
 
 def _fitted(text: str, target: int, share: float, measure: Measure, ref: str | None) -> str:
     lines, named = min(target // 300, 30), min(target // 6, 200)
-    known = None
-    if len(text) > LONG:
-        known = _Known(digest(text, named, measure=measure), alarms(text, 0, len(text)))
+    known = _Known(digest(text, named, measure=measure), alarms(text, 0, len(text))) if len(text) > LONG else None
     fixed = measure(clipped(text, Cut(0, 0, lines, named), measure, ref, known))
     best, fits, over = "", 0.0, float(len(text))
     chars = max(target - fixed, 0) * _density(text, target, measure)
+    if known is not None and len(text) <= LONGER:
+        start, end = int(chars * share), len(text) - int(chars * (1 - share))
+        known = _Known(digest(text[start:end], named, measure=measure), alarms(text, start, end))
+        fixed = measure(clipped(text, Cut(0, 0, lines, named), measure, ref, known))
+        chars = max(target - fixed, 0) * _density(text, target, measure)
     for _ in range(_TRIES):
         cut = Cut(int(chars * share), int(chars * (1 - share)), lines, named)
         shorter = clipped(text, cut, measure, ref, known)

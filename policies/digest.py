@@ -15,7 +15,7 @@ from policies.boundaries import cut_after, cut_before
 Measure = Callable[[str], int]  # tokens of a text
 
 DEFAULT_CAP = 200  # tokens; DESIGN 5, level tool_results
-SAMPLED = 160_000  # characters
+SAMPLED = 80_000  # characters
 SLICES = 40
 SEGMENTS = 6  # parts of the text that take turns: a long tail cannot starve the head, nor the reverse
 LONGEST = 160  # characters of one identifier; beyond that it is a payload
@@ -99,8 +99,9 @@ def identifiers(text: str) -> list[Candidate]:
     """Every identifier of the text once, in order of appearance (of a long text: of slices spread over it)."""
     found: dict[str, Candidate] = {}
     weighed: set[tuple[str, int]] = set()
+    read: set[tuple[str, int, str]] = set()
     for start, part in _slices(text):
-        for at, word, bonus in _words(_unescaped(part)):
+        for at, word, bonus in _words(_unescaped(part), read):
             if (word, bonus) in weighed:
                 continue
             weighed.add((word, bonus))
@@ -126,19 +127,27 @@ def _unescaped(part: str) -> str:
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins escaped surrogate pairs
 
 
-def _words(part: str) -> Iterator[tuple[int, str, int]]:
-    """Position, word or phrase, and bonus: 1 for a quoted value, 2 more for the value of a name, id, path, ..."""
+def _words(part: str, read: set[tuple[str, int, str]]) -> Iterator[tuple[int, str, int]]:
+    """Position, word or phrase, and bonus: 1 for a quoted value, 2 more for the value of a name, id, path, ...
+
+    `read` holds what was seen so far: most of a long text repeats itself, and is passed over without being looked at.
+    """
     named = 0
     for match in _TOKEN.finditer(part):
-        if key := match["key"]:
-            named = 2 if _NAMING.search(key) else 0
+        kind = match.lastgroup or ""
+        text = match[kind]
+        if kind == "key":
+            named = 2 if _NAMING.search(text) else 0
             continue
-        if word := match["word"]:
-            yield from _bare(match.start(), word, named)
+        bonus, named = named, 0
+        seen = (text, bonus, kind)
+        if len(text) < 2 or seen in read:
+            continue
+        read.add(seen)
+        if kind == "word":
+            yield from _bare(match.start(), text, bonus)
         else:
-            phrase = match["double"] or match["single"] or match["cjk"]
-            yield from _phrase(match.start(), phrase, 1 + named)
-        named = 0
+            yield from _phrase(match.start(), text, 1 + bonus)
 
 
 def _bare(at: int, word: str, bonus: int) -> Iterator[tuple[int, str, int]]:
