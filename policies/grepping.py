@@ -11,7 +11,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-WORK = 50_000_000  # attempts of one search: a fraction of a second, whatever the text
+WORK = 20_000_000  # attempts of one search: a second for the worst of patterns in the worst of texts
+STEP = 200_000  # attempts between which other threads get their turn
+SHORTEST = 2_000  # characters of a step
+OVERLAP = 250  # characters of a line that is longer than a step are looked at twice, for what lies across
 MOST_COST = 7_000  # attempts at one place; beyond that the pattern is taken literally
 REACH = (0, 200, 60, 16, 8)  # what `*` and `+` match at most, by how many of them there are
 LONG = 400  # characters of a line that is shown whole
@@ -61,7 +64,7 @@ def pattern_of(grep: str) -> Pattern:
 def hits(text: str, pattern: Pattern, start: int, stop: int) -> Iterator[Hit]:
     """Matches between two places, one for each line, or one for each stretch of a long line."""
     at = start
-    while at < stop and (found := pattern.compiled.search(text, at, stop)) is not None:
+    while (found := _next(text, pattern, at, stop)) is not None:
         begin = text.rfind("\n", 0, found.start()) + 1
         end = text.find("\n", found.start())
         end = len(text) if end < 0 else end
@@ -72,6 +75,17 @@ def hits(text: str, pattern: Pattern, start: int, stop: int) -> Iterator[Hit]:
             hit = Hit(max(begin, at, found.start() - AROUND), shown, shown if shown < end else end + 1)
         yield hit
         at = hit.after
+
+
+def _next(text: str, pattern: Pattern, at: int, stop: int) -> re.Match[str] | None:
+    step = max(SHORTEST, STEP // pattern.cost)
+    while at < stop:
+        lines = text.rfind("\n", at, at + step) + 1
+        end = stop if at + step >= stop else lines or at + step
+        if (found := pattern.compiled.search(text, at, end)) is not None:
+            return found
+        at = end if end in (stop, lines) else end - OVERLAP
+    return None
 
 
 def _bounded(grep: str) -> tuple[str, int]:

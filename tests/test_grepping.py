@@ -68,3 +68,11 @@ def test_a_search_begins_and_ends_where_it_is_told() -> None:
 
 def test_an_expression_that_matches_nothing_at_all_comes_to_an_end() -> None:
     assert len(lines("x*", "a\nb\n" + "c" * 1000)) == 2 + 9
+
+
+def test_a_match_across_two_steps_of_a_search_is_found() -> None:
+    for before in range(1900, 2010):
+        text = "x" * before + "begin, middle, end" + "x" * 3000
+        assert [hit.start for hit in hits(text, pattern_of("begin.*middle.* end"), 0, len(text))] == [before - AROUND]
+        text = "x\n" * (before // 2) + "begin and end\n" + "x" * 3000
+        assert lines("begin.*and.* end", text) == ["begin and end"]
