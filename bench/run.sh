@@ -7,6 +7,7 @@ python=.venv/bin/python
 
 "$python" bench/size.py
 "$python" bench/counts.py
+"$python" bench/calibration.py
 "$python" bench/fit.py
 "$python" bench/folding.py
 "$python" bench/lossless.py

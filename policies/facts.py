@@ -12,7 +12,8 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
 
     `tokens` is the message by itself: text, calls, media and what the template adds. Only a tool result is short of
     one thing there, the name of its function, which stands in the call (`Bill` has it). `chars` is the length of its
-    text. `newline` is what one more newline at the end of a system text costs.
+    text. `newline` is what one more newline at the end of a system text costs. `sealed` is what of `tokens` was taken
+    for thoughts that are sent back encrypted, which some servers bill and some do not.
     """
 
     role: str
@@ -26,6 +27,7 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
     exact: bool
     media: bool
     newline: int = 0
+    sealed: int = 0
 
     @classmethod
     def of(cls, message: Message, tokens: int, *, exact: bool, newline: int = 0) -> "Facts":

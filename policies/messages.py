@@ -21,6 +21,7 @@ KIND_OF: dict[str, Kind] = {
     "input_audio": "audio",
     "file": "file",
     "input_file": "file",
+    "document_url": "file",
     "refusal": "refusal",
 }
 

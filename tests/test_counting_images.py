@@ -6,7 +6,7 @@ import struct
 import pytest
 from support.recorded import png
 
-from policies.counting.images import Patches, Tiles, size
+from policies.counting.images import Area, Flat, Patches, Tiles, size
 
 
 def url(image: bytes, kind: str = "image/x") -> str:
@@ -73,3 +73,14 @@ def test_low_detail_costs_the_base_alone() -> None:
 @pytest.mark.parametrize(("width", "height", "tokens"), [(640, 480, 488), (1, 1, 3), (9000, 9000, 2490)])
 def test_patches_are_counted_up_to_a_ceiling(width: int, height: int, tokens: int) -> None:
     assert Patches(1.62).tokens(width, height, low=False) == tokens
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "tokens"), [(75, 10, 1), (300, 100, 40), (301, 100, 41), (4_000, 4_000, 1_600)]
+)
+def test_an_area_costs_by_its_pixels_up_to_the_most(width: int, height: int, tokens: int) -> None:
+    assert Area(750, 1_600).tokens(width, height, low=False) == tokens
+
+
+def test_a_flat_price_is_the_same_for_all() -> None:
+    assert Flat(258).tokens(1, 1, low=True) == Flat(258).tokens(4_000, 3_000, low=False) == 258

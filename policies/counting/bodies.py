@@ -12,7 +12,7 @@ from policies.request import Item
 
 FILE_BYTES = 40  # bytes of a document a token: a page of a PDF is billed as its text and a picture
 AUDIO_BYTES = 1_000  # bytes of sound a token: 10 to 15 tokens a second of compressed speech
-FLAT = {"audio": 20, "file": 200}  # on top
+AUDIO, DOCUMENT = 20, 200  # on top
 ENDINGS = (string.punctuation + string.whitespace).replace("'", "")  # an apostrophe may belong to the letters
 SPOKEN = ("text", "refusal", "other")
 
@@ -39,16 +39,18 @@ def _text(item: Item) -> Message:
     return Message("", "text", (Part("text", item.raw.decode("utf-8", "replace")),))
 
 
-def body(item: Item, message: Message, images: Images, *, reasoning: bool = False) -> Body:
-    """Text parts are joined with no separator; base64 is never text. `reasoning`: it is part of the text."""
+def body(item: Item, message: Message, images: Images, *, reasoning: bool = False, document: int = DOCUMENT) -> Body:
+    """Text parts are joined with no separator; base64 is never text. `reasoning`: it is part of the text. `document`:
+    tokens of one beside what its bytes tell."""
     text = "".join(part.text for part in message.parts if part.kind in SPOKEN) + message.refusal
     text = message.reasoning + text if reasoning else text
     media, exact = 0, len(text) <= COUNTED_CHARS
+    flat = {"audio": AUDIO, "file": document}
     for part in message.parts:
         if part.kind in SPOKEN:
             exact = exact and part.kind != "other"
             continue
-        tokens, measured = _image(part, images) if part.kind == "image" else (FLAT[part.kind], False)
+        tokens, measured = _image(part, images) if part.kind == "image" else (flat[part.kind], False)
         media, exact = media + tokens, exact and measured
     return Body(text, media + _bulk(item, message, text), exact)
 

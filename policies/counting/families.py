@@ -27,6 +27,7 @@ class Family(msgspec.Struct, frozen=True):
     spells_choice: bool = False  # whether a `tool_choice` is spelt out in the prompt
     wide: bool | None = None
     reasoning: bool = False  # whether reasoning that the client sends back is shown to the model
+    document: int = 200  # of one, beside what its bytes tell
 
 
 class Model(msgspec.Struct, frozen=True):

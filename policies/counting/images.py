@@ -50,6 +50,27 @@ class Patches(msgspec.Struct, frozen=True):
         return math.ceil(min(patches, 1536) * self.factor) + 1
 
 
+class Area(msgspec.Struct, frozen=True):
+    """One token for so many pixels, and never more than `most`: larger images are shrunk to fit."""
+
+    pixels: int
+    most: int
+
+    def tokens(self, width: int, height: int, *, low: bool) -> int:  # noqa: ARG002  # detail is no matter here
+        """Tokens of one image."""
+        return min(self.most, math.ceil(width * height / self.pixels))
+
+
+class Flat(msgspec.Struct, frozen=True):
+    """The same for every image."""
+
+    each: int
+
+    def tokens(self, width: int, height: int, *, low: bool) -> int:  # noqa: ARG002  # neither size nor detail matters
+        """Tokens of one image."""
+        return self.each
+
+
 def size(source: str) -> tuple[int, int] | None:
     """Width and height in pixels of a data URL's PNG, JPEG, GIF or WebP; None for a remote or unreadable image."""
     head, comma, body = source[:200].partition(",")

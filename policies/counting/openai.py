@@ -92,7 +92,7 @@ class OpenAICounter:
     def _count(self, item: Item) -> Facts:
         message = opened(item)
         count, family = self._encoding.count, self._family
-        content = body(item, message, family.images, reasoning=family.reasoning)
+        content = body(item, message, family.images, reasoning=family.reasoning, document=family.document)
         spoken = count(content.text)
         tokens = 0
         if message.role in RESULTS:
@@ -151,7 +151,7 @@ class OpenAICounter:
         """Parallel calls as one unit; what the assistant said besides is a message of its own."""
         count, family = self._encoding.count, self._family
         message = opened(items[0])
-        bodies = [body(item, opened(item), family.images) for item in items[1:]]
+        bodies = [body(item, opened(item), family.images, document=family.document) for item in items[1:]]
         said = known[0].tokens - sum(
             count(f"functions.{call.name}") + count(arguments(call)) + family.call - family.call // 2
             for call in message.calls
