@@ -106,9 +106,10 @@ def _by_bucket(spans: Iterable[Span], overhead: int) -> dict[str, int]:
     totals[Bucket.OVERHEAD] += overhead
     for span in spans:
         totals[span.bucket] += span.tokens
-        for bucket, tokens in span.merged:
-            totals[bucket] += tokens
-            totals[span.bucket] -= tokens
+        if span.merged:
+            for bucket, tokens in span.merged:
+                totals[bucket] += tokens
+                totals[span.bucket] -= tokens
     return totals
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import traceback
+from functools import lru_cache
 
 from policies.request import BadRequest
 from proxy.api import build_api
@@ -15,7 +16,7 @@ from proxy.models import models
 from proxy.passthrough import passthrough
 from proxy.planner import Planner, Untouched
 from proxy.pool import AiohttpTransport
-from proxy.routing import rest_of
+from proxy.routing import PATHS, rest_of
 from proxy.settings import Settings
 from proxy.state import State
 from proxy.upstream import Transport
@@ -109,6 +110,7 @@ class Application:
         await send({"type": "lifespan.shutdown.complete"})
 
 
+@lru_cache(PATHS)
 def _is_chat(path: str) -> bool:
     """Slashes that are doubled, by a base URL that ends in one, count once: many upstreams read them so, and a chat
     request must not pass unplanned."""

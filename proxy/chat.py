@@ -36,8 +36,8 @@ async def chat(state: State, exchange: Exchange, rest: bytes) -> None:
 
 
 async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: Call, rest: bytes) -> None:
-    outcome = Outcome(request.body)
-    with _FailingOpen(state, call):
+    outcome, open_to_failure = Outcome(request.body), _FailingOpen(state, call)
+    with open_to_failure:
         outcome = await state.planner.plan(request, call)
     status, usage = CLIENT_LEFT, None
     try:
@@ -50,7 +50,7 @@ async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: C
         status = refusal_of(error).status
         raise
     finally:
-        with _FailingOpen(state, call):
+        with open_to_failure:
             state.planner.finished(outcome, status, usage)
 
 

@@ -44,20 +44,20 @@ def find(headers: Iterable[Header], name: bytes) -> bytes | None:
 
 def to_upstream(headers: Sequence[Header], kept: frozenset[bytes]) -> list[Header]:
     """Request headers that go on: all but `kept`, those that Connection names, and Edgewise's own."""
-    if named := _named_by_connection(headers):
-        kept |= named
-    return [header for header in headers if header[0] not in kept and not header[0].startswith(OWN_PREFIX)]
+    return _without(headers, kept)
 
 
 def to_client(headers: Sequence[Header], status: int) -> list[Header]:
     """Response headers that go on, names in lower case. 204 and 304 carry no body, hence no length."""
     lowered = [(name.lower(), value) for name, value in headers]
-    kept = KEPT_FROM_CLIENT
-    if named := _named_by_connection(lowered):
+    kept = KEPT_FROM_CLIENT | {b"content-length"} if status in BODILESS else KEPT_FROM_CLIENT
+    return _without(lowered, kept)
+
+
+def _without(headers: Sequence[Header], kept: frozenset[bytes]) -> list[Header]:
+    if named := _named_by_connection(headers):
         kept |= named
-    if status in BODILESS:
-        kept |= {b"content-length"}
-    return [header for header in lowered if header[0] not in kept and not header[0].startswith(OWN_PREFIX)]
+    return [header for header in headers if header[0] not in kept and not header[0].startswith(OWN_PREFIX)]
 
 
 def _named_by_connection(headers: Sequence[Header]) -> set[bytes]:

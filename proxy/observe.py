@@ -122,7 +122,7 @@ def _budget(record: Record) -> str:
         parts.append(f"planned={report.sent_total}")
     if report.limit is not None:
         parts.append(f"limit={report.limit}")
-    parts.append(f"level={report.level.value}")
+    parts.append(f"level={report.level}")
     if report.side_tokens:
         parts.append(f"side={report.side_tokens}")
     if not report.exact:

@@ -4,7 +4,7 @@ is told of it afterwards."""
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -47,7 +47,6 @@ LOOK_SECONDS = 1.0  # between two looks at files of policies and prompts
 INLINE_BYTES = 16_000  # of text that was not seen before: counting more than that goes to the thread (FACTS 1)
 
 Told = Mapping[str, str]  # request headers of the control plane
-Run = Callable[[Steps, Answer], Awaitable[Need | Plan]]
 
 log = logging.getLogger("edgewise")
 
@@ -100,10 +99,11 @@ class Planning:
 
     async def open(self) -> None:
         """Loads the encoding that most models have, in the thread; until then `ready` is False."""
-        self._loading = asyncio.get_running_loop().run_in_executor(self._thread, self._load)
+        self._loading = asyncio.create_task(self._load())
         self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
+        self._loading.cancel()
         self._watching.cancel()
         for asked in self._asked.values():
             await asked.discovery.aclose()
@@ -173,13 +173,13 @@ class Planning:
         found = await asked.discovery.found(told)
         window = self._windows.of(request.model, asked.discovery.window(request.model, found))
         if not self.engine.answers_at_once(request.model):
-            await asyncio.to_thread(self.engine.counter, request.model)
-        run = self._in_thread if self._is_work(request) else _inline
+            await asyncio.to_thread(self.engine.load, request.model)
+        is_work = self._is_work(request)
         counts, speaking = (asked.counts, told()) if found.counting else (None, {})
         driver = Driver(counts, speaking, self._questions(call, wanted))
         try:
             steps = self.engine.planning(request, window, wanted.policy, ask_server=driver.counts is not None)
-            return driver.billed(await self._driven(steps, run, driver))
+            return driver.billed(await self._driven(steps, driver, is_work=is_work))
         except BadRequest:
             raise  # the client's fault, not the planner's
         except Exception as error:  # planning broke: the last steps alone may still make it fit (DESIGN 1.7)
@@ -193,15 +193,16 @@ class Planning:
             return False
         return self._side is not None or self.engine.counter(request.model).new_bytes(request.prompt) > INLINE_BYTES
 
-    async def _driven(self, steps: Steps, run: Run, driver: Driver) -> Plan:
+    async def _driven(self, steps: Steps, driver: Driver, *, is_work: bool) -> Plan:
+        """What is work is done in the thread."""
         answered: Answer = None
         while True:
-            need = await run(steps, answered)
+            need = await self._in_thread(steps, answered) if is_work else _advance(steps, answered)
             if isinstance(need, Plan):
                 return need
             answered = await driver.answer(need)
             if isinstance(need, Ask):
-                run = self._in_thread  # what is made of words, a summary to check above all, is work
+                is_work = True  # what is made of words, a summary to check above all, is work
 
     def _side_model(self) -> SideModel | None:
         lane = self._settings.lane
@@ -247,7 +248,8 @@ class Planning:
             found = self._asked[upstream] = Asked(discovery, ServerCount(discovery, self._client))
         return found
 
-    def _load(self) -> None:
+    async def _load(self) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, self.engine.load, "")
         self.engine.counter("")
         self._ready = True
 
@@ -260,10 +262,6 @@ def _outcome(request: ChatRequest, made: Plan, shown: list[Header], how: tuple[W
         return Outcome(request.forward(made.prompt), shown, note=note)
     about = note.record.about
     return Outcome(b"", shown, answer(request, made, wanted.policy.on_refuse, about.id, int(about.at)), note)
-
-
-async def _inline(steps: Steps, answered: Answer) -> Need | Plan:
-    return _advance(steps, answered)
 
 
 def _advance(steps: Steps, answered: Answer) -> Need | Plan:

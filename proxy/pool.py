@@ -12,6 +12,7 @@ from typing import cast
 
 import msgspec
 from aiohttp import ClientRequest, ClientTimeout, TCPConnector, client_exceptions
+from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
 from aiohttp.http import HttpProcessingError
 from yarl import URL
@@ -130,6 +131,18 @@ class AiohttpTransport:
             raise Unreachable(f"the upstream cannot be reached ({_name(error)})") from error
 
 
+class _Key(ClientRequest):
+    """What the connector finds connections by: which would make the key anew at each look."""
+
+    _made: ConnectionKey | None = None
+
+    @property
+    def connection_key(self) -> ConnectionKey:
+        if self._made is None:
+            self._made = super().connection_key
+        return self._made
+
+
 class _Origin(msgspec.Struct, frozen=True):
     """What requests to one base share: the key of the pool, the path before theirs, the Host line."""
 
@@ -140,7 +153,7 @@ class _Origin(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, base: str) -> "_Origin":
         url = URL(base, encoded=True)
-        key = ClientRequest("GET", url, loop=asyncio.get_running_loop())
+        key = _Key("GET", url, loop=asyncio.get_running_loop())
         path = url.raw_path.rstrip("/")
         return cls(key, path.encode(), f" HTTP/1.1\r\nhost: {url.host_port_subcomponent}\r\n".encode())
 

@@ -62,9 +62,11 @@ class Held:
 
 async def send(transport: Transport, outgoing: Outgoing, patience: Patience) -> Reply:
     """The first reply that is no soft 429, or the last soft one, verbatim. Raises UpstreamError, BrokenOff."""
+    reply = await transport.send(outgoing)
+    if reply.status != 429:
+        return reply
     deadline = patience.monotonic() + MAX_TOTAL
     tries = 1
-    reply = await transport.send(outgoing)
     while reply.status == 429:
         held = await hold(reply, MAX_BODY)
         delay = delay_of(held.headers, held.head, tries, patience)

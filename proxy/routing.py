@@ -6,12 +6,15 @@ The base URL comes from configuration alone; a request can choose a model, never
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 
 from proxy.errors import Refusal
+
+PATHS = 256  # that are remembered; a client may send any
 
 _LABEL = r"[A-Za-z0-9_-]{1,63}"
 _PLACE = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9A-Fa-f:.]+\])(?::\d{{1,5}})?")
@@ -87,6 +90,7 @@ def upstream_of(place: str, value: Any, key: str | None) -> Upstream:
         raise ValueError(f"{place}: {error}") from None
 
 
+@lru_cache(PATHS)
 def rest_of(raw_path: bytes) -> bytes | None:
     """`/REST` of `/v1/REST`, byte for byte; None for a path that is none of the upstream's.
 
