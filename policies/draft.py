@@ -53,6 +53,7 @@ class Draft:
         self._listed: tuple[list[Span], list[Span]] | None = None  # live messages and tools, until one changes
         self.frozen: frozenset[str] = frozenset()  # spans that were sent before, and stand as they do until an epoch
         self.at_first_sight = False  # boundary steps look at what is new, whatever the pressure
+        self.steps: frozenset[str] = frozenset()  # names of the steps that the policy has
         self.settled: set[str] = set()  # spans of which a stub was tried and would not be smaller
         self._opened: dict[bytes, Message] = {}
         self._measured: dict[str, int] = {}

@@ -46,6 +46,7 @@ class Pressing:
 
     def run(self) -> Asking[list[str]]:
         """Edits the draft until it is under its limit, or every licensed step was asked. The names of broken steps."""
+        self.draft.steps = frozenset(step.name for step in self.policy.steps)
         self.draft.reserved = reserve(self.draft, self.due)
         failed = yield from _always(self.draft, self.editor, self.policy)
         failed += yield from self._at_first_sight()

@@ -9,7 +9,7 @@ from policies.folding import Folded, fold_json, fold_to_shape
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.step import When
-from policies.steps.results import keep, results, size, threshold, wanted
+from policies.steps.results import keep, left_to_elide, results, size, threshold, wanted
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,13 @@ class FoldJson:
     leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
+        waits = self.when == "pressure" and not self.over_chars
+        spared = left_to_elide(draft, self.over_tokens, self.over_share) if waits else frozenset()
         for span in results(draft):
             if not wanted(draft, self.when):
                 return
             large = threshold(draft, span, self.over_tokens, self.over_share)
-            if not self.over_chars and size(draft, span) <= large:
+            if span.id in spared or (not self.over_chars and size(draft, span) <= large):
                 continue
             text = draft.original(span)
             if draft.facts(span).media or len(text) <= self.over_chars:

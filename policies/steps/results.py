@@ -11,6 +11,7 @@ from policies.step import When
 
 STUB_LEAST = 40  # tokens: what is smaller than any stub
 STUB_USUAL = 120  # tokens: what most stubs come to
+FIRST_TOKENS, NEWEST_ROUNDS = 500, 5  # stubs for results of so many tokens come first; so many rounds keep theirs
 BEFORE_WINDOW = (Level.TOOL_RESULTS, Level.HISTORY)  # levels before older rounds have left, or while they do
 GENTLE_TOKENS = 256  # the size under which `fit` presses no result of the newest round before an emergency
 
@@ -107,4 +108,21 @@ def leaving(draft: Draft, keep_rounds: Sequence[int]) -> frozenset[int]:
         if all(span.evict is not Evict.PINNED for span in spans):
             left -= sum(span.tokens - saved.get(span.id, 0) for span in spans)
             found.append(spans[0].round)
+    return frozenset(found)
+
+
+def left_to_elide(draft: Draft, tokens: int, share: float) -> frozenset[str]:
+    """Older results, the oldest of the larger ones, for which stubs will stand although all large ones (`threshold`)
+    are folded: to fold these first would be work for nothing. None where the policy makes no stubs, or made them."""
+    if "elide" not in draft.steps or draft.level not in BEFORE_WINDOW:
+        return frozenset()
+    folds = {span.id: max(0, span.tokens - threshold(draft, span, tokens, share)) for span in results(draft)}
+    need = draft.excess - sum(folds.values())
+    found: list[str] = []
+    for span in stubbable(draft, NEWEST_ROUNDS):
+        if need <= 0:
+            break
+        if span.tokens >= FIRST_TOKENS:
+            need -= span.tokens - STUB_USUAL - folds[span.id]
+            found.append(span.id)
     return frozenset(found)
