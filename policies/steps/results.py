@@ -11,7 +11,7 @@ from policies.step import When
 
 STUB_LEAST = 40  # tokens: what is smaller than any stub
 STUB_USUAL = 120  # tokens: what most stubs come to
-FIRST_TOKENS, NEWEST_ROUNDS = 500, 5  # stubs for results of so many tokens come first; so many rounds keep theirs
+STUBBED_FIRST, NEWEST_ROUNDS = 500, 5  # results of so many tokens get stubs first; so many rounds keep theirs
 BEFORE_WINDOW = (Level.TOOL_RESULTS, Level.HISTORY)  # levels before older rounds have left, or while they do
 GENTLE_TOKENS = 256  # the size under which `fit` presses no result of the newest round before an emergency
 
@@ -122,7 +122,7 @@ def left_to_elide(draft: Draft, tokens: int, share: float) -> frozenset[str]:
     for span in stubbable(draft, NEWEST_ROUNDS):
         if need <= 0:
             break
-        if span.tokens >= FIRST_TOKENS:
+        if span.tokens >= STUBBED_FIRST:
             need -= span.tokens - STUB_USUAL - folds[span.id]
             found.append(span.id)
     return frozenset(found)
