@@ -160,7 +160,7 @@ class _Resolving:
     async def _read(self, arguments: str) -> str:
         if self._story.rounds >= MOST_ROUNDS:
             return USED_UP
-        if self._room is not None and self._room < LEAST:
+        if self._room is not None and self._room < LEAST + MESSAGE:
             return NO_ROOM
         try:
             ask = asked(arguments)
@@ -172,7 +172,7 @@ class _Resolving:
             is_read = True
         if not is_read:
             return BROKEN
-        cap = PAGE if self._room is None else min(PAGE, self._room)
+        cap = PAGE if self._room is None else min(PAGE, self._room - MESSAGE)
         return await asyncio.to_thread(answered, ask, original, measure=self._readback.measure, cap=cap)
 
     def _take_room(self, text: str) -> None:

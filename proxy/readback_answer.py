@@ -133,6 +133,12 @@ def text_of(message: dict[str, Any]) -> str:
     return _string(content)
 
 
+def calls_of(holder: dict[str, Any]) -> list[dict[str, Any]]:
+    """The calls of a message, or what a delta holds of them."""
+    calls = holder.get("tool_calls")
+    return calls if isinstance(calls, list) and all(isinstance(call, dict) for call in calls) else []
+
+
 def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
@@ -186,9 +192,8 @@ class Body:
         return outer.splice({**changes, "choices": array([choice.splice(within)])})
 
     def _read(self, value: dict[str, Any], choice: dict[str, Any], message: dict[str, Any]) -> None:
-        calls = message.get("tool_calls")
         self.message = {name: member for name, member in message.items() if name != "tool_calls"}
-        self.calls.take([call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else [])
+        self.calls.take(calls_of(message))
         self.calls.close()
         self.finish = _string(choice.get("finish_reason"))
         self._story.count(value.get("usage"))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from policies.jsonraw import NotJSON, RawObject, array, elements, loads
+from proxy.readback_answer import calls_of
 from proxy.sse import Usage
 
 Changes = Mapping[str, bytes | None]
@@ -26,9 +27,7 @@ class Chunk:
         self.choice: dict[str, Any] | None = first if isinstance(first, dict) else None
         delta = first.get("delta") if isinstance(first, dict) else None
         self.delta: dict[str, Any] = delta if isinstance(delta, dict) else {}
-        calls = self.delta.get("tool_calls")
-        are_calls = isinstance(calls, list) and all(isinstance(call, dict) for call in calls)
-        self.calls: list[dict[str, Any]] = calls if isinstance(calls, list) and are_calls else []
+        self.calls = calls_of(self.delta)
 
     @classmethod
     def of(cls, raw: bytes, data: bytes) -> "Chunk | None":
