@@ -41,7 +41,8 @@ def ledger(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
             code = main(["ledger", *arguments])
         except SystemExit as end:  # argparse's way
             code = int(end.code or 0)
-        return Done(code, *capsys.readouterr())
+        said = capsys.readouterr()
+        return Done(code, said.out, said.err)
 
     return run
 

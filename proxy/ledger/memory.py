@@ -129,7 +129,8 @@ class MemoryLedger:
 
     def _insert(self, tenant: str, entry: Entry, now: float) -> bytes:
         """What stands there afterwards."""
-        place, talk = (tenant, entry.kind, entry.key), (tenant, entry.conversation)
+        place: Place = (tenant, entry.kind, entry.key)
+        talk = (tenant, entry.conversation)
         self._use(talk, now).places[place] = None
         one = self._entries.get(place)
         if one is None:

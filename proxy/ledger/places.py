@@ -37,13 +37,17 @@ def _checked_place(value: str) -> str:
 
 def _check_url(value: str) -> None:
     """The message does not quote the URL: it may hold a password."""
-    try:
-        parts = urlsplit(value)
-        good = parts.scheme in SCHEMES and parts.hostname and parts.port != 0
-    except ValueError:
-        good = False
-    if not good or not (parts.path.strip("/") or "0").isdecimal() or parts.query or parts.fragment:
+    if not _is_good(value):
         raise ValueError(f"is no URL of a server; write {'://, '.join(SCHEMES)}:// with HOST:PORT/DB, DB a number")
+
+
+def _is_good(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        there = parts.scheme in SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none, brackets that do not close
+        return False
+    return there and (parts.path.strip("/") or "0").isdecimal() and not parts.query and not parts.fragment
 
 
 def _checked_key(value: SecretStr) -> SecretStr:

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, cast
 
 from proxy.extras import extra
 from proxy.ledger import OVERHEAD, WITHDRAWN, Entry, Figures, Held, Kind, LedgerFault, Limits, Listed, Reason, before
@@ -88,8 +88,8 @@ class ValkeyLedger:
     async def held(self, tenant: str, conversation: str) -> list[Held]:
         flat = await self._run("held", tenant, conversation)
         rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
-        held = [(*member.decode().split(":", 1), int(size), confirmed == b"1") for member, size, confirmed in rows]
-        return [Held(*row) for row in sorted(held)]
+        held = [_held(member.decode(), int(size), confirmed == b"1") for member, size, confirmed in rows]
+        return sorted(held, key=lambda one: (one.kind, one.key))
 
     async def purge(self, *, tenant: str | None = None, older_than: float = 0.0) -> int:
         talks = await self._talks(tenant, repr(before(self._clock(), older_than)))
@@ -137,6 +137,11 @@ class ValkeyLedger:
             if isinstance(error, kind):
                 return reason
         return REPLIES.get(str(error).split(" ", 1)[0], "broken")
+
+
+def _held(member: str, size: int, confirmed: bool) -> Held:
+    kind, key = member.split(":", 1)
+    return Held(cast(Kind, kind), key, size, confirmed)
 
 
 def _flat(entries: Sequence[Entry]) -> list[object]:
