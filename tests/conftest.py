@@ -12,8 +12,11 @@ from support.valkeys import serving
 
 
 def pytest_configure() -> None:
-    """Before any module notes the environment for the programs it starts: the ledger's default is the user's own."""
+    """Before any module notes the environment for the programs it starts: the ledger's default is the user's own.
+
+    Inside this process each app has a ledger of its own, so that no test finds what another decided."""
     os.environ["XDG_STATE_HOME"] = mkdtemp(prefix="edgewise-tests-")
+    os.environ["EDGEWISE_LEDGER"] = "memory"
 
 
 def pytest_unconfigure() -> None:

@@ -19,6 +19,11 @@ from proxy.settings import Settings, SettingsError
 KEY = "0123456789abcdef" * 2
 
 
+@pytest.fixture(autouse=True)
+def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EDGEWISE_LEDGER")
+
+
 def test_each_place_has_its_store(tmp_path: Path) -> None:
     stores = {place: type(store_of(Settings.load(ledger=place))) for place in ("memory", " OFF ", str(tmp_path))}
     assert list(stores.values()) == [MemoryLedger, OffLedger, SqliteLedger]
