@@ -68,15 +68,17 @@ class Chunk:
     def told(self, top: Changes, choice: Changes, delta: Changes) -> bytes:
         """The event with members changed at three depths; the same object where nothing is. Of `top`, only members that
         the chunk has are replaced."""
-        outer = RawObject.parse(self.data)
         changes: dict[str, bytes | None] = {name: value for name, value in top.items() if name in self.value}
+        if not (changes or choice or delta):
+            return self.raw
+        outer = RawObject.parse(self.data)
         if choice or delta:
             first, *others = elements(outer.get("choices") or b"[]")
             inner, within = RawObject.parse(first), dict(choice)
             if delta:
                 within["delta"] = RawObject.parse(inner.get("delta") or b"{}").splice(delta)
             changes["choices"] = array([inner.splice(within), *others])
-        return with_data(self.raw, outer.splice(changes)) if changes else self.raw
+        return with_data(self.raw, outer.splice(changes))
 
 
 def with_data(event: bytes, data: bytes) -> bytes:

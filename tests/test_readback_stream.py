@@ -253,3 +253,13 @@ def test_members_beside_a_call_go_back_with_it() -> None:
         "function": {"name": TOOL, "arguments": ASK},
         "extra_content": {"google": {"thought_signature": "s1"}},
     }
+
+
+def test_log_probabilities_of_an_answer_in_one_event_are_told_once() -> None:
+    whole = one({"role": "assistant", "content": "so", **calls(piece(0, "bash", "{}", "b"), piece(1, TOOL, ASK, "a"))})
+    whole = whole.partition(b"\n\n")[0].replace(
+        b'"finish_reason": null', b'"logprobs": {"x": 1}, "finish_reason": "stop"'
+    )
+    told = play([whole + b"\n\n" + DONE])
+    assert (read(told).text, read(told).called, read(told).finishes) == ("so", [("b", "bash", "{}")], ["stop"])
+    assert told.count(b'{"x": 1}') == 0
