@@ -36,7 +36,7 @@ async def chat(state: State, exchange: Exchange, rest: bytes) -> None:
 
 
 async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: Call, rest: bytes) -> None:
-    outcome, open_to_failure = Outcome(request.body), _FailingOpen(state, call)
+    outcome, open_to_failure = Outcome(request.body), _FailOpen(state, call)
     with open_to_failure:
         outcome = await state.planner.plan(request, call)
     status, usage = CLIENT_LEFT, None
@@ -71,8 +71,7 @@ async def _relay(state: State, exchange: Exchange, reply: Reply, outcome: Outcom
     is_stream = (find(headers, b"content-type") or b"").startswith(b"text/event-stream")
     headers += [UNBUFFERED, *outcome.headers] if is_stream else outcome.headers
     if outcome.readback is not None and reply.status < 300:
-        send, guard = partial(sent, state), _FailingOpen(state, call)
-        way = Way(exchange, headers, outcome.headers, out, outcome.body, send, guard)
+        way = Way(exchange, headers, outcome.headers, out, outcome.body, partial(sent, state), _FailOpen(state, call))
         return await resolve(reply, way, outcome.readback, hides_usage=outcome.hides_usage)
     most = STREAM_TAIL if is_stream else MAX_BUFFER
     tap = Tap(most) if reply.status < 500 and find(headers, b"content-encoding") is None else None
@@ -80,12 +79,12 @@ async def _relay(state: State, exchange: Exchange, reply: Reply, outcome: Outcom
     if not await show(reply, exchange, headers, tap):
         raise BrokenOff("inside a response")
     if tap is not None and reply.status in REFUSED:
-        with _FailingOpen(state, call):
+        with _FailOpen(state, call):
             state.planner.learn(outcome, tap.kept())
     return reply.status, tap.usage(stream=is_stream) if tap is not None and reply.status < 300 else None
 
 
-class _FailingOpen(NamedTuple):
+class _FailOpen(NamedTuple):
     """The one place that lets an error pass: a broken planner costs nobody their request (DESIGN 1.7)."""
 
     state: State
