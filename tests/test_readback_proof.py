@@ -41,7 +41,8 @@ def test_a_client_sees_of_any_story_just_what_is_not_ours_wherever_its_bytes_are
         assert seen.text == "".join(piece for said in answers for piece in said.text), seed
         assert seen.reasoning == "".join(piece for said in answers for piece in said.reasoning), seed
         assert (seen.called, sorted(seen.calls)) == (last.foreign, list(range(len(last.foreign)))), seed
-        assert (seen.finishes, len(seen.heads), len(seen.roles) <= 1) == ([last.finish], 1, True), seed
+        assert (seen.finishes, len(seen.heads)) == ([last.finish], 1), seed
+        assert seen.roles == ["assistant"] * any(b'"role"' in raw for raw in raws), seed
         if len(answers) == 1 and not has_own(last):
             assert sorted(blocks(told)) == sorted(blocks(raws[0])), seed  # comments overtake what is held
             assert told == raws[0] or b": keep-alive" in told, seed
