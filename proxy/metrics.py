@@ -1,12 +1,11 @@
 """Prometheus metrics of planned requests. Labels hold names from the configuration, or that it allows, and never a
 client's text.
 
-`Metrics` is a collector: register it with the registry that `/metrics` shows. A request adds to plain numbers, which
-costs a third of the library's own metrics; families are made when Prometheus asks.
+`Metrics` is a collector; `telling.Telling` registers it with the registry that `/metrics` shows. A request adds to
+plain numbers, which costs a third of the library's own metrics; families are made when Prometheus asks.
 """
 
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from importlib.metadata import version
@@ -28,7 +27,6 @@ SIZES = (256, 1_024, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072, 262_144, 524
 OVERHEAD = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)  # seconds
 UPSTREAM = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)  # seconds
 DRIFT = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.001, 1.01, 1.02, 1.05, 1.1, 1.25, 2.0)  # billed / counted
-TOGETHER = 32  # requests are counted together, which costs half as much as one by one; sooner where somebody looks
 MOST_CHILDREN = 2_000  # of one metric; what would come on top is counted under "other"
 
 
@@ -99,7 +97,6 @@ class Metrics(Collector):
 
     def __init__(self, tool_globs: Sequence[str] = ()) -> None:
         self._tool_globs = tool_globs
-        self._waiting: deque[tuple[Record, Ending | None]] = deque()
         self._tool_tokens = Counts("tool_tokens", "Prompt tokens spent on definitions of tools.", ("tool",))
         self._tool_calls = Counts("tool_calls", "Calls that clients answered.", ("tool",))
         self._tokens = Counts(
@@ -135,26 +132,6 @@ class Metrics(Collector):
 
     def planned(self, record: Record) -> None:
         """Count what was received, what is forwarded, and what was decided."""
-        self._count(record, None)
-
-    def finished(self, record: Record, ending: Ending) -> None:
-        """Count how it went; the drift where the upstream told its usage."""
-        self._count(record, ending)
-
-    def _count(self, record: Record, ending: Ending | None) -> None:
-        self._waiting.append((record, ending))
-        if len(self._waiting) >= TOGETHER:
-            self._settle()
-
-    def _settle(self) -> None:
-        while self._waiting:
-            record, ending = self._waiting.popleft()
-            if ending is None:
-                self._planned(record)
-            else:
-                self._finished(record, ending)
-
-    def _planned(self, record: Record) -> None:
         report, upstream = record.report, record.about.upstream
         self._stage("received", record, report.received, report.received_total)
         if record.observing:
@@ -173,7 +150,8 @@ class Metrics(Collector):
         if self._tool_globs:
             self._tools(record)
 
-    def _finished(self, record: Record, ending: Ending) -> None:
+    def finished(self, record: Record, ending: Ending) -> None:
+        """Count how it went; the drift where the upstream told its usage."""
         self._overhead.see(record.outcome, ending.overhead_seconds)
         if ending.upstream_seconds is None:
             return
@@ -192,7 +170,6 @@ class Metrics(Collector):
         self._reloads.add(outcome)
 
     def collect(self) -> Iterator[Metric]:
-        self._settle()
         info = GaugeMetricFamily("edgewise_info", "Always 1.", labels=("version",))
         info.add_metric((version("edgewise"),), 1)
         yield info

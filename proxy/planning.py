@@ -28,7 +28,7 @@ from proxy.errors import JSON, Refusal, refusal_of
 from proxy.headers import Header
 from proxy.history import History
 from proxy.metrics import Metrics
-from proxy.observe import About, Ending, Record, headers, log_request
+from proxy.observe import About, Ending, Record, headers
 from proxy.planner import Call, Outcome
 from proxy.policyfile import load
 from proxy.policyshelf import Shelf
@@ -40,6 +40,7 @@ from proxy.servercount import ServerCount
 from proxy.sessions import session_of
 from proxy.settings import Settings
 from proxy.sidemodel import Questions, SideModel
+from proxy.telling import Telling
 from proxy.wanted import Wanted
 from proxy.watched import Looked, Watched
 
@@ -77,6 +78,7 @@ class Planning:
 
     def __init__(self, settings: Settings, engine: Engine, client: httpx2.AsyncClient | None = None) -> None:
         self.engine, self.metrics, self.history = engine, Metrics(settings.tool_metrics), History()
+        self._telling = Telling(self.metrics)
         self._settings, self._access = settings, settings.access
         self._shelf = Watched(lambda seen: Shelf.load(settings.policy, settings.policies, seen))
         self._prompts = Watched(lambda seen: load_prompts(settings.prompts, seen))
@@ -89,7 +91,7 @@ class Planning:
         self._ready = False
 
     def install(self, api: FastAPI, access: Access, registry: CollectorRegistry) -> None:
-        registry.register(self.metrics)
+        registry.register(self._telling)
         if self._side is not None:
             registry.register(self._side.metrics)
         settings = self._settings
@@ -103,6 +105,7 @@ class Planning:
         self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
+        self._telling.settle()
         self._loading.cancel()
         self._watching.cancel()
         for asked in self._asked.values():
@@ -133,7 +136,7 @@ class Planning:
             session=session_of(request, call, made.received),
         )
         record = Record.of(about, made)
-        self.metrics.planned(record)
+        self._telling.planned(record)
         self.history.add(record)
         shown = headers(record) if self._settings.report_headers else []
         note = Note(record, call.upstream, started, time.perf_counter())
@@ -144,9 +147,7 @@ class Planning:
         if not isinstance(note, Note):
             return
         upstream = None if outcome.refusal is not None else time.perf_counter() - note.planned
-        ending = Ending(status, usage, note.planned - note.started, upstream)
-        self.metrics.finished(note.record, ending)
-        log_request(note.record, ending)
+        self._telling.finished(note.record, Ending(status, usage, note.planned - note.started, upstream))
 
     def learn(self, outcome: Outcome, error: bytes) -> None:
         if isinstance(outcome.note, Note):

@@ -8,7 +8,7 @@ from support.plans import TOOL, hopeless, long, plan, record, request, small
 from policies.draft import Draft
 from policies.plan import Edit, Leaf, Level
 from proxy.engine import Engine
-from proxy.metrics import MOST_CHILDREN, TOGETHER, Counts, Metrics
+from proxy.metrics import MOST_CHILDREN, Counts, Metrics
 from proxy.observe import Ending, facts
 from proxy.policyfile import load
 from proxy.settings import Settings
@@ -38,14 +38,6 @@ def test_tokens_are_counted_by_bucket_and_stage(metrics: Metrics) -> None:
     assert sent == 2 * made.report.sent["tool_results"]
     assert value(metrics, "prompt_tokens_count", stage="sent") == 2
     assert value(metrics, "prompt_tokens_sum", stage="sent") == 2 * made.report.sent_total
-
-
-def test_many_requests_are_counted_before_anybody_looks(metrics: Metrics) -> None:
-    made = record(plan(small()))
-    for _ in range(2 * TOGETHER + 1):
-        metrics.planned(made)
-    assert len(metrics._waiting) == 1
-    assert value(metrics, "requests_total", level="none", outcome="untouched") == 2 * TOGETHER + 1
 
 
 def test_decisions_are_counted_by_step_and_action(metrics: Metrics) -> None:

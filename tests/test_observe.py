@@ -1,4 +1,3 @@
-import asyncio
 import io
 import json
 import logging
@@ -8,18 +7,7 @@ import msgspec
 import pytest
 from support.plans import SECRET, hopeless, long, plan, record, small
 
-from proxy.observe import (
-    LATE,
-    REQUESTS,
-    TOGETHER,
-    Ending,
-    Record,
-    headers,
-    log_line,
-    log_request,
-    log_to,
-    usage_figures,
-)
+from proxy.observe import REQUESTS, Ending, Record, headers, log_line, log_requests, log_to, usage_figures
 
 
 def shown(of: Record) -> dict[str, str]:
@@ -105,45 +93,29 @@ def _as_it_was() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_as_it_was")
-async def test_request_lines_have_no_prefix_and_obey_the_level() -> None:
+def test_request_lines_have_no_prefix_and_obey_the_level() -> None:
     stream = io.StringIO()
     log_to(stream)
     made = record(plan(small()))
     REQUESTS.setLevel(logging.WARNING)
-    log_request(made, Ending(200, None, 0.001, None))
+    log_requests([(made, Ending(200, None, 0.001, None))])
     REQUESTS.setLevel(logging.INFO)
-    log_request(made, Ending(499, None, 0.001, None))
-    REQUESTS.handlers[0].flush()
+    log_requests([(made, Ending(499, None, 0.001, None))])
     assert [json.loads(line)["status"] for line in stream.getvalue().splitlines()] == [499]
 
 
 @pytest.mark.usefixtures("_as_it_was")
-async def test_request_lines_leave_together_and_none_waits_long() -> None:
-    stream = io.StringIO()
-    log_to(stream)
-    REQUESTS.setLevel(logging.INFO)
-    made = record(plan(small()))
-    for _ in range(TOGETHER + 1):
-        log_request(made, Ending(200, None, 0.001, None))
-    assert len(stream.getvalue().splitlines()) == TOGETHER
-    while len(stream.getvalue().splitlines()) == TOGETHER:
-        await asyncio.sleep(LATE / 5)
-    assert len(stream.getvalue().splitlines()) == TOGETHER + 1
-
-
-@pytest.mark.usefixtures("_as_it_was")
-async def test_a_stream_that_nobody_reads_fails_no_request(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stream_that_nobody_reads_fails_no_request(capsys: pytest.CaptureFixture[str]) -> None:
     stream = io.StringIO()
     log_to(stream)
     stream.close()
     REQUESTS.setLevel(logging.INFO)
-    log_request(record(plan(small())), Ending(200, None, 0.001, None))
-    REQUESTS.handlers[0].flush()
+    log_requests([(record(plan(small())), Ending(200, None, 0.001, None))])
     assert "closed file" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("_as_it_was")
 def test_without_a_stream_of_their_own_request_lines_are_logged_like_others(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    log_request(record(plan(small())), Ending(200, None, 0.001, None))
+    log_requests([(record(plan(small())), Ending(200, None, 0.001, None))])
     assert [json.loads(one.getMessage())["status"] for one in caplog.records] == [200]
