@@ -98,6 +98,7 @@ class Engine:
         return Window(tokens, "given") if tokens else window_of(request.model, self.overrides, self.table)
 
     def _planning(self, policy: Policy, request: ChatRequest, window: Window | None, *, ask_server: bool) -> Planning:
+        """A generator, so that all of it runs where its driver runs it, which may be a thread."""
         counter = self.counter(request.model)
         try:
             bill = counter.bill(request.prompt)
@@ -105,7 +106,7 @@ class Engine:
             raise BadRequest(str(error)) from None
         budget = self._budget(policy, request, window, margin_of(bill, counter))
         server = self._budget(policy, request, window, EXACT) if ask_server else None
-        return plan(request, policy, counter, budget, bill, server=server)
+        return (yield from plan(request, policy, counter, budget, bill, server=server))
 
     def _budget(self, policy: Policy, request: ChatRequest, window: Window | None, margin: Margin) -> Budget:
         """A window that is given with the request or by setting goes before the policy's, and that before what is known

@@ -50,6 +50,16 @@ def test_a_count_edits_nothing_whatever_the_size() -> None:
     assert plan.budget.window == 4_000
 
 
+def test_nothing_is_counted_before_the_plan_is_asked_for() -> None:
+    engine, asked = made(), request("gpt-4o")
+    counter = engine.counter("gpt-4o")
+    steps = engine.planning(asked, Window(128_000, "given"), ask_server=False)
+    assert counter.new_bytes(asked.prompt) > 0
+    with pytest.raises(StopIteration):
+        next(steps)
+    assert counter.new_bytes(asked.prompt) == 0
+
+
 def test_the_last_steps_alone_make_a_prompt_fit() -> None:
     plan = made().last_resort(plans.long(60), Window(4_000, "given"))
     assert plan.budget.limit is not None
