@@ -32,6 +32,7 @@ CHARS = 12  # characters a token: a text with more of them is taken to be over i
 NAMED = 200  # tokens of identifiers, at most, and a sixth of the target
 EASED = ("depth", "items", "chars", "members")
 STEPS = (12, 4, 1)  # rungs
+CLOSE = 0.95  # of the room: near enough
 USED, DEEPER = 0.75, 2  # of the room: a fold that says less tries so many levels more
 EASED_CHARS, LEAST_TRIES = 600_000, 4  # characters written while a fold is eased: what a long one costs is bounded
 PARTS = "parts are not shown"
@@ -95,6 +96,7 @@ def tabulate(text: str) -> str | None:
 
 
 class _Made(msgspec.Struct, frozen=True):
+    shape: Shape
     root: Any
     text: str
     tokens: int
@@ -121,7 +123,15 @@ def _gentlest(source: Source, target: int, how: str) -> _Made:
         for field in EASED:
             while next(tries, None) is not None and (eased := _eased(at, best, {**rungs, field: rungs[field] - step})):
                 best, rungs[field] = eased, rungs[field] - step
-    return best if best.tokens >= USED * room else _deeper(at, best, rungs)
+    best = best if best.tokens >= USED * room else _deeper(at, best, rungs)
+    return best if best.tokens >= CLOSE * room else _stretched(at, best, room)
+
+
+def _stretched(at: Callable[[Shape], _Made | None], best: _Made, room: int) -> _Made:
+    """As many more items of the arrays as what is left of the room has space for: rungs lie a sixth apart."""
+    items = int(best.shape.items * CLOSE * room / best.tokens)
+    made = at(msgspec.structs.replace(best.shape, items=items))
+    return made if made and made.tokens > best.tokens else best
 
 
 def _deeper(at: Callable[[Shape], _Made | None], best: _Made, rungs: dict[str, int]) -> _Made:
@@ -158,7 +168,7 @@ def _mixed(rungs: dict[str, int]) -> Shape:
 def _made(source: Source, shape: Shape, how: str, most: int) -> _Made:
     root = _with_note(fold(source, shape, most), how)
     text = write(root)
-    return _Made(root, text, source.measure(text))
+    return _Made(shape, root, text, source.measure(text))
 
 
 def _named(text: str, made: _Made, target: int, measure: Measure) -> Folded:

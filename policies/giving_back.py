@@ -11,6 +11,7 @@ from policies.shrinking import shrink
 from policies.spans import Bucket, Span
 
 ENOUGH = 0.63  # of the limit: a prompt that had to be cut is not cut further than this where its spans allow it
+NEAR, WIDER = 0.95, 1.25  # of what is enough: as good as that, and what is asked for instead
 LEAST_REGROWTH = 32  # tokens
 TO_A_LENGTH = ("fold-json", "clip", "elide", "fit")  # steps whose result could have had another length
 TRIES = 12  # rounds of taking edits back, at most
@@ -19,12 +20,20 @@ TRIES = 12  # rounds of taking edits back, at most
 def give_back(draft: Draft, editor: Editor) -> None:
     """Takes edits back, and says what is still short at greater length.
 
-    Each round is counted again: together the edits may cost more, or less, than each was said to (a parallel round is
-    one list, the first tool brings the frame of all). A round that did not fit is undone, and the edit of it that was
-    furthest off is taken to cost as much more as was missed, so that the next round tries another.
+    Folds come in steps: where the last one left too little, the next is asked for with more room than is needed.
     """
     editor.leaf = Leaf.RESULTS
     enough = min(int(ENOUGH * draft.limit), draft.target) + draft.reserved  # a policy may ask for less
+    _give_back_until(draft, editor, enough)
+    if draft.total < NEAR * enough:
+        _give_back_until(draft, editor, min(draft.limit, int(WIDER * enough)))
+
+
+def _give_back_until(draft: Draft, editor: Editor, enough: int) -> None:
+    """Each round is counted again: together the edits may cost more, or less, than each was said to (a parallel round
+    is one list, the first tool brings the frame of all). A round that did not fit is undone, and the edit of it that
+    was furthest off is taken to cost as much more as was missed, so that the next round tries another.
+    """
     for _ in range(TRIES):
         before, total = editor.snapshot(), draft.total
         taken = editor.refill(draft.limit, enough)

@@ -1,9 +1,11 @@
+import json
+
 from support.prompts import calls, chat, draft, lines, planned, result, round_of, texts, tool, user
 
 from policies.editor import Editor
 from policies.giving_back import give_back
 from policies.messages import with_text
-from policies.plan import Drop, Rewrite
+from policies.plan import Drop, Elide, Rewrite
 
 RUSSIAN = " ".join(f"станция {number} показывает падение давления" for number in range(180))
 
@@ -50,3 +52,25 @@ def test_what_a_step_made_longer_again_stays_within_the_limit() -> None:
     made.limit = made.target = 400
     give_back(made, editor)
     assert 240 <= made.total <= 400
+
+
+def test_where_the_next_longer_fold_is_a_large_step_it_is_taken() -> None:
+    """Rows that lie deep come in or stay out together."""
+    row = {"id": "rec_8fcc0050810d", "ok": True, "title": "valve checked near the pump", "tags": ["a b", "c d"]}
+    for count in (46, 200, 900):
+        source = json.dumps({"data": {"items": [row | {"index": index} for index in range(count)], "next": None}})
+        request = chat([user("task"), *round_of(0, source)])
+        received = planned(request, 1_000_000).received_total
+        for share in (0.3, 0.5, 0.8, 0.9, 0.99):
+            limit = int(share * received)
+            assert 0.6 * limit <= planned(request, limit).sent_total <= limit
+
+
+def test_more_is_not_given_back_than_a_policy_asks_for() -> None:
+    made = draft([user("task"), *round_of(0, lines(40)), *round_of(1, "ok")])
+    editor = Editor(made)
+    editor.apply("elide", Elide("m2", with_text(made.messages[2].item.raw, "a stub"), "for the test"))
+    made.rebill()
+    made.limit, made.target = 4_000, made.total
+    give_back(made, editor)
+    assert texts(made)[2] == "a stub"

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.prompts import balanced, budget, chat, counter, lines, said, system, user
+from support.prompts import balanced, budget, chat, counter, lines, round_of, said, system, user
 
 from policies.needs import Answer, Ask, Need, Reply, nobody, solve
 from policies.pipeline import plan_once
@@ -53,6 +53,17 @@ def honest(text: str) -> str:
 
 def decided(made: Plan) -> list[Decision]:
     return [decision for decision in made.decisions if decision.step == "chunk"]
+
+
+def test_nothing_is_asked_where_what_no_step_may_take_fits() -> None:
+    model = Model(honest)
+    rounds = [message for number in range(9) for message in round_of(number, lines(30))]
+    policy = replace(balanced(), steps=(*balanced().steps, Chunk()))
+    request = chat([user(ASKED), *rounds])
+    made = solve(plan_once(request, policy, counter(), budget(900)), model)
+    assert made.level is Level.HISTORY
+    assert model.asked == []
+    assert decided(made) == []
 
 
 def test_a_log_over_the_budget_goes_on_as_its_fields_between_the_users_own_lines() -> None:
