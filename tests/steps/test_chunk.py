@@ -60,7 +60,7 @@ def test_nothing_is_asked_where_what_no_step_may_take_fits() -> None:
     rounds = [message for number in range(9) for message in round_of(number, lines(30))]
     policy = replace(balanced(), steps=(*balanced().steps, Chunk()))
     request = chat([user(ASKED), *rounds])
-    made = solve(plan_once(request, policy, counter(), budget(900)), model)
+    made = solve(plan_once(request, policy, counter(), budget(600)), model)
     assert made.level is Level.HISTORY
     assert model.asked == []
     assert decided(made) == []
