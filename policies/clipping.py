@@ -21,6 +21,7 @@ LINES = 8  # problem lines shown where no target is set
 DIGEST = 120  # tokens
 LONG = 10_000  # characters: what names and problems a longer text holds is looked for once, not at every try
 LONGER = 50_000  # ... the names in all of it, not in what is expected to go
+MOSTLY_DIFF = 0.5  # of the target: where the hunks of a text come to less, most of it is something else
 _TRIES = 6  # corrections on the way to a target
 _CLOSE, _AIM = 0.93, 0.97  # of the target: near enough, and aimed at
 
@@ -57,9 +58,8 @@ def clip(
     tokens = measure(text)
     if tokens <= keep_tokens:
         return text
-    if is_changes:
-        shorter = shorter_diff(text, keep_tokens, measure, ref)
-    else:
+    shorter = shorter_diff(text, keep_tokens, measure, ref) if is_changes else ""
+    if measure(shorter) < MOSTLY_DIFF * keep_tokens:
         shorter = _fitted(text, keep_tokens, head_chars / max(head_chars + tail_chars, 1), measure, ref)
     return shorter if measure(shorter) < tokens else text
 

@@ -86,7 +86,7 @@ def plan_once(
     editor = Editor(draft)
     known = yield Recall(prompt)
     recorded = known if isinstance(known, Recorded) else None
-    if recorded is not None:
+    if recorded is not None and recorded.count:
         replay(draft, editor, recorded)
     failed: list[str] = []
     pressing = Pressing(draft, editor, policy, recorded, _injections(editor, policy, failed))

@@ -13,13 +13,23 @@ from policies.spans import Bucket, Evict, Tier
 Of = Literal["room", "window"]  # what a pressure is measured against
 Pair = tuple[float, float]
 
-SMALL_ROOM, LARGE_ROOM = 12_000, 36_000  # tokens; between them a pair of pressures changes in a straight line
+SMALL_ROOM, LARGE_ROOM = 28_000, 44_000  # tokens; between them a pair of pressures changes in a straight line
 CAPS_WINDOW = 8_000  # tokens: the window for which caps are given
 SHARES = {Tier.L0: 0.08, Tier.L1: 0.15, Tier.L2: 0.35, Tier.L3: 0.42}
 CAPS = {Bucket.SYSTEM: 300, Bucket.MEMORY: 800, Bucket.SUMMARY: 2_400, Bucket.CURRENT_TURN: 2_000}
-BOUNDS = {  # enter, free to, where a policy says nothing (DESIGN 5, Levels)
-    "room": ((0.9, 0.65), (0.95, 0.65), (1.0, 0.65), (1.0, 0.75)),
-    "window": ((0.5, 0.3), (0.7, 0.5), (0.85, 0.65), (0.92, 0.72)),
+BOUNDS: dict[str, tuple[tuple[Pair, Pair], ...]] = {  # enter, free to: with little room and with much (DESIGN 5)
+    "room": (
+        ((0.9, 0.97), (0.65, 0.1)),
+        ((0.95, 0.6), (0.65, 0.35)),
+        ((1.0, 1.0), (0.65, 0.65)),
+        ((1.0, 1.0), (0.75, 0.75)),
+    ),
+    "window": (
+        ((0.5, 0.5), (0.3, 0.3)),
+        ((0.7, 0.7), (0.5, 0.5)),
+        ((0.85, 0.85), (0.65, 0.65)),
+        ((0.92, 0.92), (0.72, 0.72)),
+    ),
 }
 FREED = 0.2  # of the window: how far below its threshold a level frees, where pressure is measured against the window
 LEAST = 0.01  # of the window
@@ -39,6 +49,12 @@ class LevelRule:
     def lowest(self) -> float:
         """The pressure below which the level is entered with no room whatever."""
         return self.enter if self.large is None else min(self.enter, self.large[0])
+
+    @property
+    def alone(self) -> "LevelRule":
+        """The rule for a request of which nobody will remember what was decided: to free more than it needs gains it
+        nothing."""
+        return LevelRule(self.enter, self.free_to)
 
     def at(self, room: int) -> "LevelRule":
         """The rule for so much room, in tokens; a rule without a pair is the same for every room."""
@@ -107,20 +123,20 @@ def levels_of(given: Mapping[str, Any], place: str) -> tuple[Of, dict[Level, Lev
     return ("window" if of == "window" else "room"), rules
 
 
-def _level(given: Mapping[str, Any], where: str, usual: Pair, floor: Pair, of: str) -> tuple[Pair, Pair]:
+def _level(given: Mapping[str, Any], where: str, usual: tuple[Pair, Pair], floor: Pair, of: str) -> tuple[Pair, Pair]:
     """`enter` and `free_to`, each where there is little room and where there is much."""
     known(given, (*(["first_sight"] if where.endswith(".tool_results]") else []), "enter", "free_to"), where)
-    enters = (max(usual[0], floor[0]), max(usual[0], floor[1]))
+    enters = (max(usual[0][0], floor[0]), usual[0][1] if of == "room" else max(usual[0][1], floor[1]))
     if "enter" in given:
         enters = _pair(given["enter"], "enter", where)
-    if enters[0] < floor[0] or enters[1] < floor[1]:
+    if enters[0] < floor[0]:  # with much room a level may go on, in the same epoch, where the gentler one freed little
         raise PolicyError(f"{where}: 'enter' must not be below that of the level before, which is gentler")
     if "free_to" in given:
         frees = _pair(given["free_to"], "free_to", where)
     elif of == "window":
         frees = (max(LEAST, enters[0] - FREED), max(LEAST, enters[1] - FREED))
     else:
-        frees = (min(usual[1], enters[0]), min(usual[1], enters[1]))
+        frees = (min(usual[1][0], enters[0]), min(usual[1][1], enters[1]))
     if frees[0] > enters[0] or frees[1] > enters[1]:
         raise PolicyError(f"{where}: 'free_to' must not be above 'enter', or the level would free nothing")
     return enters, frees

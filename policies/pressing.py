@@ -12,7 +12,7 @@ from policies.needs import Ask, Asking, Reply
 from policies.notes import note_tokens, spared
 from policies.placing import reserve
 from policies.plan import ORDER, Edit, Inject, Leaf, Level
-from policies.policy import Policy
+from policies.policy import LevelRule, Policy
 from policies.recorded import Epoch, Recorded
 from policies.replay import freeze_sent, thaw
 from policies.spans import Span
@@ -32,14 +32,14 @@ class Pressing:
     draft: Draft
     editor: Editor
     policy: Policy
-    recorded: Recorded | None
+    recorded: Recorded | None  # None: nobody remembers what is decided
     injections: list[Inject]
     epoch: Epoch | None = None
 
     @property
     def due(self) -> list[Inject]:
         """What is to be put in now: all of it where nothing stands yet, else a reminder that fell too far behind."""
-        if self.recorded is None or self.epoch is not None:
+        if self.recorded is None or not self.recorded.count or self.epoch is not None:
             return self.injections
         behind = sum(span.tokens for span in self.draft.messages if _after(span, self.recorded.reminded))
         return [one for one in self.injections if one.place == "tail" and behind > one.every]
@@ -50,9 +50,9 @@ class Pressing:
         self.draft.reserved = reserve(self.draft, self.due)
         failed = yield from _always(self.draft, self.editor, self.policy)
         failed += yield from self._at_first_sight()
-        if _entered(self.draft, self.policy, ORDER[0]):
+        if self._entered(ORDER[0]):
             failed += yield from self._open()
-        if self.epoch is None and self.recorded is not None:
+        if self.epoch is None and self.recorded is not None and self.recorded.count:
             self.draft.level = self.recorded.epoch.level
         return failed
 
@@ -60,15 +60,16 @@ class Pressing:
         """Large results are said shorter once, before they were ever sent: that breaks no cached prefix (DESIGN 5)."""
         draft, failed = self.draft, list[str]()
         begins = self.policy.first_sight
-        if self.recorded is None and (
-            begins is None or draft.total > draft.limit or _pressure(draft, self.policy).value < begins
-        ):
+        if self.recorded is None or begins is None:
+            return failed
+        if not self.recorded.count and _pressure(draft, self.policy).value < begins:
             return failed
         frozen = draft.frozen
         freeze_sent(draft)
         draft.at_first_sight = True
         for step in self.policy.steps:
-            if step.leaf is Leaf.RESULTS and hasattr(step, "when") and not acts_always(step):
+            lasting = getattr(step, "reversible", False) or self.recorded.epoch.number > 0
+            if step.leaf is Leaf.RESULTS and hasattr(step, "when") and lasting and not acts_always(step):
                 failed += yield from run_step(draft, self.editor, step)
         draft.at_first_sight = False
         draft.frozen = frozen
@@ -78,10 +79,10 @@ class Pressing:
         """An epoch: everything may change. It is given up where it frees too little and the prompt fits as it was."""
         draft, editor = self.draft, self.editor
         before, total, level = editor.snapshot(), draft.total, draft.level
-        if self.recorded is not None:
+        if draft.frozen:
             thaw(draft)
             draft.reserved = reserve(draft, self.injections)
-        failed = yield from _levels(draft, editor, self.policy)
+        failed = yield from self._levels()
         room, freed = max(1, _pressure(draft, self.policy).room), total - draft.total
         forced = total > draft.limit
         if self.recorded is not None and not forced and freed < LEAST_FREED * room:
@@ -95,31 +96,41 @@ class Pressing:
         self.epoch = Epoch(number, draft.level, why, len(draft.prompt.messages), freed, weak)
         return failed
 
+    def _levels(self) -> Asking[list[str]]:
+        """Level by level until enough was freed."""
+        draft, editor, failed = self.draft, self.editor, list[str]()
+        for level in ORDER:
+            draft.reserved -= spared(draft, level)
+            if not self._entered(level):
+                break
+            if level is ORDER[0]:
+                mend(draft, editor)
+            if level is Level.HISTORY:
+                draft.reserved += note_tokens(draft.limit)
+            pressure = _pressure(draft, self.policy)
+            draft.level = level
+            draft.target = min(draft.limit, pressure.target(self._rule(level, pressure).free_to))
+            for step in self.policy.steps:
+                if step.level in ORDER[: ORDER.index(level) + 1] and not acts_always(step):
+                    failed += yield from run_step(draft, editor, step)
+        if editor.changed and draft.level is not Level.NONE:
+            give_back(draft, editor)
+        return failed
+
+    def _entered(self, level: Level) -> bool:
+        draft = self.draft
+        if level is Level.EMERGENCY and self.policy.against == "room":
+            return draft.total > draft.limit
+        pressure = _pressure(draft, self.policy)
+        return draft.total > draft.limit or pressure.value >= self._rule(level, pressure).enter
+
+    def _rule(self, level: Level, pressure: Pressure) -> LevelRule:
+        rule = self.policy.levels[level]
+        return rule.alone if self.recorded is None else rule.at(pressure.room)
+
 
 def _after(span: Span, index: int) -> bool:
     return span.id[0] == "m" and int(span.id[1:]) > index
-
-
-def _levels(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
-    """Level by level until enough was freed."""
-    failed: list[str] = []
-    for level in ORDER:
-        draft.reserved -= spared(draft, level)
-        if not _entered(draft, policy, level):
-            break
-        if level is ORDER[0]:
-            mend(draft, editor)
-        if level is Level.HISTORY:
-            draft.reserved += note_tokens(draft.limit)
-        pressure = _pressure(draft, policy)
-        free_to = policy.levels[level].at(pressure.room).free_to
-        draft.level, draft.target = level, min(draft.limit, pressure.target(free_to))
-        for step in policy.steps:
-            if step.level is not Level.NONE and not acts_always(step) and ORDER.index(step.level) <= ORDER.index(level):
-                failed += yield from run_step(draft, editor, step)
-    if editor.changed and draft.level is not Level.NONE:
-        give_back(draft, editor)
-    return failed
 
 
 def _always(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
@@ -163,13 +174,6 @@ def _next(proposals: Iterator[Edit | Ask], reply: Reply | None) -> Edit | Ask | 
         return proposals.send(reply) if isinstance(proposals, Generator) else next(proposals)
     except StopIteration:
         return None
-
-
-def _entered(draft: Draft, policy: Policy, level: Level) -> bool:
-    if level is Level.EMERGENCY and policy.against == "room":
-        return draft.total > draft.limit
-    pressure = _pressure(draft, policy)
-    return draft.total > draft.limit or pressure.value >= policy.levels[level].at(pressure.room).enter
 
 
 def _pressure(draft: Draft, policy: Policy) -> Pressure:

@@ -64,13 +64,18 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """The state of a conversation after `count` of its messages."""
+    """The state of a conversation after `count` of its messages; 0: nothing was decided yet."""
 
     count: int
     epoch: Epoch
     made: Mapping[int, Made]
     sent: Sent
     reminded: int = FRONT
+
+    @classmethod
+    def nothing(cls) -> "Recorded":
+        """A conversation that will be remembered, and of which nothing was decided so far."""
+        return cls(0, Epoch(0, Level.NONE, "", 0), {}, Sent())
 
     def after(self, node: Node) -> "Recorded":
         """The state once `node` was added to it."""

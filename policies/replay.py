@@ -104,7 +104,7 @@ def offered_key(draft: Draft) -> bytes:
 
 def noted(draft: Draft, editor: Editor, recorded: Recorded | None, epoch: Epoch, policy: str) -> Node | None:
     """What this request adds to what is recorded; None: nothing."""
-    whole = recorded is None or epoch is not recorded.epoch
+    whole = recorded is None or not recorded.count or epoch is not recorded.epoch
     groups = draft.placed()
     decided = {span: one for one in editor.decisions if one.outcome == "applied" for span in one.spans}
     made: dict[int, Made] = {}
@@ -118,7 +118,8 @@ def noted(draft: Draft, editor: Editor, recorded: Recorded | None, epoch: Epoch,
             continue
         made[index] = _made(index, received, _lasting(spans, last=index + 2 == len(groups)), decided)
     sent = _sent(draft) if whole or recorded is None else recorded.sent
-    if not made and (not whole or (recorded is None and not sent.tools and not sent.own)):
+    begins = recorded is None or not recorded.count
+    if not made and (not whole or (begins and not sent.tools and not sent.own)):
         return None
     reminded = max((at for at, one in made.items() if _reminds(one)), default=recorded.reminded if recorded else FRONT)
     return Node(len(draft.prompt.messages), epoch, made, sent, policy, whole, reminded)

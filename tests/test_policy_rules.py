@@ -11,9 +11,9 @@ def test_a_pair_of_pressures_depends_on_the_room() -> None:
     )
     rule = rules[Level.TOOL_RESULTS]
     assert rule == LevelRule(0.9, 0.6, (0.75, 0.3))
-    assert rule.at(5_000) == rule.at(12_000) == LevelRule(0.9, 0.6)
-    assert rule.at(36_000) == rule.at(500_000) == LevelRule(0.75, 0.3)
-    half = rule.at(24_000)
+    assert rule.at(5_000) == rule.at(28_000) == LevelRule(0.9, 0.6)
+    assert rule.at(44_000) == rule.at(500_000) == LevelRule(0.75, 0.3)
+    half = rule.at(36_000)
     assert [round(half.enter, 3), round(half.free_to, 3)] == [0.825, 0.45]
 
 
@@ -30,7 +30,7 @@ def test_what_a_file_leaves_out_is_never_entered_before_the_gentler_level() -> N
 
 def test_a_low_threshold_alone_frees_at_least_down_to_itself() -> None:
     _, rules = levels_of({"tool_results": {"enter": 0.5}}, "own.toml")
-    assert rules[Level.TOOL_RESULTS] == LevelRule(0.5, 0.5)
+    assert rules[Level.TOOL_RESULTS] == LevelRule(0.5, 0.5, (0.5, 0.1))
 
 
 def test_against_the_window_a_level_frees_to_a_fifth_below_its_threshold() -> None:

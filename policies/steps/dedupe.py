@@ -5,6 +5,7 @@ The older copy goes, not the newer: an agent that repeats a call wants the text 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from policies.draft import Draft
 from policies.messages import with_text
@@ -20,6 +21,7 @@ class Dedupe:
     """Results of at least `least_tokens` whose text stands again, word for word, in a later result that is whole."""
 
     least_tokens: int = 60
+    reversible: ClassVar[bool] = True  # nothing of it is lost
     when: When = "pressure"
     level: Level = Level.TOOL_RESULTS
     name: str = "dedupe"

@@ -12,6 +12,7 @@ from policies.spans import Span
 from policies.steps.results import leaving, stubbable
 from policies.stubs import stub
 
+LEAST_DIGEST = 120  # tokens
 STUB_TOKENS = 260  # a digest of 200 tokens and the words around it: what is smaller is not worth a stub of its own
 
 
@@ -24,7 +25,8 @@ class ElideResults:
 
     keep_rounds: tuple[int, ...] = (5, 3, 2, 1)
     first_tokens: int = 500
-    digest_tokens: int = 200
+    digest_tokens: int = 320
+    digest_share: float = 0.125
     level: Level = Level.TOOL_RESULTS
     name: str = "elide"
     leaf: Leaf = Leaf.RESULTS
@@ -48,5 +50,7 @@ class ElideResults:
             short = shrink(text, span.name, keep, draft.measure)
             raw = with_text(span.item.raw, short)
             return Rewrite(span.id, raw, "an older result, said shorter", checked(text, short))
-        said = stub(span.name, text, draft.measure(text), cap=self.digest_tokens, measure=draft.measure)
+        tokens = draft.measure(text)
+        cap = min(self.digest_tokens, max(LEAST_DIGEST, int(self.digest_share * tokens)))
+        said = stub(span.name, text, tokens, cap=cap, measure=draft.measure)
         return Elide(span.id, with_text(span.item.raw, said), "an older result")

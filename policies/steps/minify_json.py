@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from policies.draft import Draft
 from policies.folding import minify_json
@@ -14,6 +15,7 @@ from policies.steps.results import saying, untouched, wanted
 class MinifyJson:
     """Every token keeps its spelling."""
 
+    reversible: ClassVar[bool] = True  # nothing of it is lost
     when: When = "pressure"
     level: Level = Level.TOOL_RESULTS
     name: str = "minify-json"

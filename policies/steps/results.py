@@ -13,6 +13,8 @@ STUB_LEAST = 40  # tokens: what is smaller than any stub
 STUB_USUAL = 120  # tokens: what most stubs come to
 STUBBED_FIRST, NEWEST_ROUNDS = 500, 5  # results of so many tokens get stubs first; so many rounds keep theirs
 BEFORE_WINDOW = (Level.TOOL_RESULTS, Level.HISTORY)  # levels before older rounds have left, or while they do
+FIRST_TOKENS, FIRST_SHARE = 1500, 0.02  # of the limit
+LARGE_ROOM = 44_000  # tokens
 GENTLE_TOKENS = 256  # the size under which `fit` presses no result of the newest round before an emergency
 
 
@@ -76,9 +78,17 @@ def squeezable(draft: Draft) -> int:
     return sum(span.tokens - GENTLE_TOKENS for span in results(draft, over=GENTLE_TOKENS))
 
 
+def at_first_sight(draft: Draft, tokens: int) -> int:
+    """From how many tokens on a new result is large where much is to come: what an agent has not seen yet is said
+    shorter so that there is less to take back later, and only where it would cost much."""
+    return tokens if draft.limit < LARGE_ROOM else min(tokens, max(FIRST_TOKENS, int(FIRST_SHARE * draft.limit)))
+
+
 def threshold(draft: Draft, span: Span, tokens: int, share: float) -> int:
     """From how many tokens on a result is large: the smaller of a size and a share of the limit; in the newest round,
     which stays whole as long as older ones can go instead, the size alone."""
+    if draft.at_first_sight:
+        return at_first_sight(draft, tokens)
     return tokens if span.tier is Tier.L1 else min(tokens, int(share * draft.limit))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from policies.checks import values_at_their_paths
 from policies.draft import Draft
@@ -15,6 +16,7 @@ from policies.steps.results import results, saying, wanted
 class Tabulate:
     """The form is that of `fold-json`, with no row left out."""
 
+    reversible: ClassVar[bool] = True  # nothing of it is lost
     when: When = "pressure"
     level: Level = Level.TOOL_RESULTS
     name: str = "tabulate"

@@ -83,7 +83,7 @@ def test_rounds_that_will_leave_whole_get_no_stubs_first() -> None:
     spans = edited(made)
     assert "m2" not in spans
     assert {"m50", "m54", "m58"} <= set(spans)
-    plan = planned(chat([user("a"), *(m for n in range(30) for m in round_of(n, lines(40)))]), 1_500)
+    plan = planned(chat([user("a"), *(m for n in range(30) for m in round_of(n, lines(40, f"pump {n}")))]), 1_500)
     stubs = [one for one in plan.decisions if one.step == "elide" and one.outcome == "applied"]
     assert 0 < len(stubs) < 15
     assert 900 <= plan.sent_total <= 1_500
