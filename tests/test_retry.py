@@ -136,3 +136,19 @@ async def test_a_429_that_breaks_off_is_an_error_and_leaves_nothing_open() -> No
     with pytest.raises(BrokenOff):
         await send(Memory([broken]), OUTGOING, Clock().patience)
     assert broken.closed
+
+
+async def test_what_was_read_ahead_is_read_before_the_rest_is_poured() -> None:
+    held = await hold(Canned(200, [], b"a", b"b", b"c"), 1)
+    taken: list[bytes] = []
+
+    def put(piece: bytes) -> bool:
+        taken.append(piece)
+        return False
+
+    await held.pour(put)
+    assert taken == []
+    assert await held.read() == b"a"
+    await held.pour(put)
+    assert taken == [b"b"]
+    assert await held.read() == b"c"
