@@ -12,7 +12,6 @@ from policies.recorded import Epoch, Node
 from policies.request import Prompt
 from policies.spans import Bucket, Span
 
-
 __all__ = [
     "ORDER",
     "Action",
