@@ -209,7 +209,7 @@ def _plan(
         caps=draft.caps,
         side_tokens=editor.side_tokens,
         epoch=epoch,
-        opened=pressing.epoch is not None and record is not None,
+        opened=record is not None and (pressing.epoch is not None or (recorded is not None and recorded.moved)),
         record=record,
     )
 

@@ -27,6 +27,7 @@ __all__ = [
     "Refusal",
     "Rewrite",
     "changed",
+    "untouched",
 ]
 
 
@@ -148,6 +149,7 @@ class Plan(msgspec.Struct, frozen=True):
     epoch: Epoch | None = None  # of the conversation, where something was decided for it
     opened: bool = False  # this request opened it
     record: Node | None = None  # what has to be remembered before the request is sent
+    originals: Mapping[str, bytes] = {}  # by ref, what has to be stored before that: texts that were taken out
 
     @property
     def received_total(self) -> int:
@@ -156,6 +158,23 @@ class Plan(msgspec.Struct, frozen=True):
     @property
     def sent_total(self) -> int:
         return self.sent_overhead + sum(span.tokens for span in self.sent)
+
+
+def untouched(made: Plan, received: Prompt) -> Plan:
+    """The plan that leaves the received prompt as it is."""
+    return msgspec.structs.replace(
+        made,
+        level=Level.NONE,
+        sent=made.received,
+        sent_overhead=made.received_overhead,
+        decisions=(),
+        prompt=received,
+        refusal=None,
+        epoch=None,
+        opened=False,
+        record=None,
+        originals={},
+    )
 
 
 def changed(decisions: Sequence[Decision]) -> bool:

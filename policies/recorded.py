@@ -71,6 +71,7 @@ class Recorded(msgspec.Struct, frozen=True):
     made: Mapping[int, Made]
     sent: Sent
     reminded: int = FRONT
+    moved: bool = False  # the client changed its own prefix: what still applies stands in an epoch of its own
 
     @classmethod
     def nothing(cls) -> "Recorded":

@@ -104,7 +104,7 @@ def offered_key(draft: Draft) -> bytes:
 
 def noted(draft: Draft, editor: Editor, recorded: Recorded | None, epoch: Epoch, policy: str) -> Node | None:
     """What this request adds to what is recorded; None: nothing."""
-    whole = recorded is None or not recorded.count or epoch is not recorded.epoch
+    whole = recorded is None or not recorded.count or recorded.moved or epoch is not recorded.epoch
     groups = draft.placed()
     decided = {span: one for one in editor.decisions if one.outcome == "applied" for span in one.spans}
     made: dict[int, Made] = {}

@@ -6,6 +6,7 @@ import msgspec
 
 from policies.needs import Answer, Anybody, Ask, Need, Recall
 from policies.plan import Plan
+from proxy.recall import Conversation
 from proxy.servercount import ServerCount
 from proxy.sidemodel import Questions
 
@@ -16,11 +17,12 @@ class Driver(msgspec.Struct, frozen=True):
     counts: ServerCount | None
     told: Mapping[str, str]
     questions: Questions | None = None
+    conversation: Conversation | None = None
 
     async def answer(self, need: Need) -> Answer:
         """None: there is nobody to ask, it failed, or it took too long."""
         if isinstance(need, Recall):
-            return None
+            return None if self.conversation is None else await self.conversation.recall(need.prompt)
         if isinstance(need, Ask):
             return None if self.questions is None else await self.questions.answer(need)
         if isinstance(need, Anybody):

@@ -15,9 +15,10 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from policies.annotated import NoteReader
+from policies.compaction import Compaction
 from policies.needs import Answer, Ask, Need
 from policies.pipeline import Planning as Steps
-from policies.plan import Plan
+from policies.plan import Plan, untouched
 from policies.request import BadRequest, ChatRequest
 from proxy.access import Access
 from proxy.context_api import Context, install
@@ -27,12 +28,14 @@ from proxy.engine import Engine
 from proxy.errors import JSON, Refusal, refusal_of
 from proxy.headers import Header
 from proxy.history import History
+from proxy.memories import Memories
 from proxy.metrics import Metrics
 from proxy.observe import About, Ending, Record, headers
 from proxy.planner import Call, Outcome
 from proxy.policyfile import load
 from proxy.policyshelf import Shelf
 from proxy.promptfiles import load as load_prompts
+from proxy.recall import Conversation
 from proxy.refusals import Answer as Refused
 from proxy.refusals import answer
 from proxy.routing import Upstream
@@ -45,6 +48,7 @@ from proxy.wanted import Wanted
 from proxy.watched import Looked, Watched
 
 LOOK_SECONDS = 1.0  # between two looks at files of policies and prompts
+TRIES = 3  # plans of one request at most, where another writer was first or the ledger cannot be written
 INLINE_BYTES = 16_000  # of text that was not seen before: counting more than that goes to the thread (FACTS 1)
 
 Told = Mapping[str, str]  # request headers of the control plane
@@ -59,6 +63,7 @@ class Note(msgspec.Struct, frozen=True):
     upstream: Upstream
     started: float
     planned: float
+    conversation: Conversation
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -83,6 +88,8 @@ class Planning:
         self._shelf = Watched(lambda seen: Shelf.load(settings.policy, settings.policies, seen))
         self._prompts = Watched(lambda seen: load_prompts(settings.prompts, seen))
         self._notes = NoteReader()
+        self._memories = Memories(settings)
+        self._compaction = Compaction.of()
         self._windows = Windows(engine.overrides, engine.table)
         self._client = client or httpx2.AsyncClient(follow_redirects=False, trust_env=False)
         self._side = self._side_model()
@@ -92,6 +99,7 @@ class Planning:
 
     def install(self, api: FastAPI, access: Access, registry: CollectorRegistry) -> None:
         registry.register(self._telling)
+        self._memories.register(registry)
         if self._side is not None:
             registry.register(self._side.metrics)
         settings = self._settings
@@ -101,11 +109,13 @@ class Planning:
 
     async def open(self) -> None:
         """Loads the encoding that most models have, in the thread; until then `ready` is False."""
+        await self._memories.open()
         self._loading = asyncio.create_task(self._load())
         self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
         self._telling.settle()
+        await self._memories.close()
         self._loading.cancel()
         self._watching.cancel()
         for asked in self._asked.values():
@@ -121,7 +131,8 @@ class Planning:
         try:
             wanted = Wanted.of(call, request.model, self._shelf.value, self._settings)
             request = self._notes.bare(request)
-            made = await self._planned(request, call, wanted)
+            conversation = self._memories.conversation(call, request, wanted.mode)
+            made = await self._planned(request, call, wanted, conversation)
         except (Refusal, BadRequest) as fault:
             refused = fault if isinstance(fault, Refusal) else refusal_of(fault)
             return Outcome(b"", (), Refused(refused.status, [JSON, *refused.headers], refused.body))
@@ -139,7 +150,7 @@ class Planning:
         self._telling.planned(record)
         self.history.add(record)
         shown = headers(record) if self._settings.report_headers else []
-        note = Note(record, call.upstream, started, time.perf_counter())
+        note = Note(record, call.upstream, started, time.perf_counter(), conversation)
         return _outcome(request, made, shown, (wanted, note))
 
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:
@@ -148,6 +159,7 @@ class Planning:
             return
         upstream = None if outcome.refusal is not None else time.perf_counter() - note.planned
         self._telling.finished(note.record, Ending(status, usage, note.planned - note.started, upstream))
+        self._memories.settle(note.conversation, status)
 
     def learn(self, outcome: Outcome, error: bytes) -> None:
         if isinstance(outcome.note, Note):
@@ -169,7 +181,7 @@ class Planning:
         sent = self._access.credentials(speaking, call.headers, call.upstream)
         return {name.decode(): value.decode("latin-1") for name, value in sent}
 
-    async def _planned(self, request: ChatRequest, call: Call, wanted: Wanted) -> Plan:
+    async def _planned(self, request: ChatRequest, call: Call, wanted: Wanted, conversation: Conversation) -> Plan:
         asked, told = self._of(call.upstream), partial(self._told, call)
         found = await asked.discovery.found(told)
         window = self._windows.of(request.model, asked.discovery.window(request.model, found))
@@ -177,16 +189,30 @@ class Planning:
             await asyncio.to_thread(self.engine.load, request.model)
         is_work = self._is_work(request)
         counts, speaking = (asked.counts, told()) if found.counting else (None, {})
-        driver = Driver(counts, speaking, self._questions(call, wanted))
+        driver = Driver(counts, speaking, self._questions(call, wanted), conversation)
         try:
-            steps = self.engine.planning(request, window, wanted.policy, ask_server=driver.counts is not None)
-            return driver.billed(await self._driven(steps, driver, is_work=is_work))
+            for _ in range(TRIES):
+                steps = self.engine.planning(request, window, wanted.policy, ask_server=driver.counts is not None)
+                made = await self._driven(steps, driver, is_work=is_work)
+                made = self._as_asked(request, made)
+                if made.refusal is not None or await conversation.keep(made) == "kept":
+                    break
+            return driver.billed(made)
         except BadRequest:
             raise  # the client's fault, not the planner's
         except Exception as error:  # planning broke: the last steps alone may still make it fit (DESIGN 1.7)
             log.error("%s: planning broke (%s), the last steps are tried", call.id, type(error).__name__)
             self.metrics.fell_back("emergency")
             return driver.billed(await asyncio.to_thread(self.engine.last_resort, request, window, wanted.policy))
+
+    def _as_asked(self, request: ChatRequest, made: Plan) -> Plan:
+        """The client's own compaction is about the whole history: it passes untouched wherever the window holds it."""
+        window = made.budget.window
+        if (made.prompt is request.prompt and made.refusal is None) or window is None:
+            return made
+        if made.received_total > window - made.budget.reserve or not self._compaction.asked_in(request.prompt):
+            return made
+        return untouched(made, request.prompt)
 
     def _is_work(self, request: ChatRequest) -> bool:
         """Counting it, or asking the side model, which may have to be told all of it, would keep others waiting."""

@@ -17,10 +17,15 @@ MARK = "s_"  # before the digest that stands for a conversation nobody named
 def session_of(request: ChatRequest, call: Call, spans: Sequence[Span]) -> str:
     """The name that the client gave (a header, or `prompt_cache_key`), else a digest of how the conversation began:
     tenant, upstream, model, system text and first user message."""
+    return named(request, call) or _digest(request, call, spans)
+
+
+def named(request: ChatRequest, call: Call) -> str:
+    """The name that the client gave, "" where it gave none."""
     for name, _ in call.headers:
         if name in NAMES and (given := _named_in_headers(call)):
             return given
-    return _named_in_body(request) or _digest(request, call, spans)
+    return _named_in_body(request)
 
 
 def _named_in_headers(call: Call) -> str:

@@ -13,8 +13,8 @@ PLACES: dict[str, Literal["head", "tail"]] = {"head": "head", "tail": "tail"}
 
 @dataclass(frozen=True)
 class Reminder:
-    """`text` is merged into the system message (`head`) and into the newest message (`tail`), as `places` says; the latter
-    stays where it was put, and stands anew once `every_tokens` stand behind it."""
+    """`text` is merged into the system message (`head`) and into the newest message (`tail`), as `places` says; the
+    latter stays where it was put, and stands anew once `every_tokens` stand behind it."""
 
     text: str = ""
     places: tuple[str, ...] = ("head", "tail")

@@ -18,7 +18,7 @@ OVERHEAD = 200  # bytes that an entry takes beside its value, roughly, in any st
 GRAIN = 0.1, 60.0  # a use is written down again after this share of the time to live, or these seconds if that is less
 
 REMEDY: dict[Reason, str] = {
-    "full": "the store is at its size cap or the disk is full; free the disk, purge, or raise EDGEWISE_LEDGER_MAX_BYTES",
+    "full": "it is at its size cap, or the disk is full; free the disk, purge, or raise EDGEWISE_LEDGER_MAX_BYTES",
     "locked": "another process holds the database; stop it",
     "broken": "what was stored cannot be read",
     "unwritable": "it may not be written; see who owns the directory, the disk, the server's password",

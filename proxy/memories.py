@@ -1,0 +1,45 @@
+"""The ledger in the life of the process: opened, asked through conversations, settled when answers came, closed."""
+
+import asyncio
+
+from prometheus_client import CollectorRegistry
+
+from policies.request import ChatRequest
+from proxy.ledger.metrics import LedgerMetrics
+from proxy.ledger.opening import open_ledger
+from proxy.observe import Mode
+from proxy.planner import Call
+from proxy.recall import Conversation, Memory
+from proxy.settings import Settings
+
+
+class Memories:
+    """`ledger` is the store that the settings ask for. What is only observed is remembered apart, and nowhere but
+    here."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._metrics = LedgerMetrics()
+        self.ledger = open_ledger(settings, self._metrics)
+        self._enforced, self._observed = Memory(self.ledger), Memory(None)
+        self._settling: set[asyncio.Task[None]] = set()
+
+    def register(self, registry: CollectorRegistry) -> None:
+        registry.register(self._metrics)
+
+    async def open(self) -> None:
+        await self.ledger.open()
+
+    async def close(self) -> None:
+        await asyncio.gather(*self._settling)
+        await self.ledger.close()
+
+    def conversation(self, call: Call, request: ChatRequest, mode: Mode) -> Conversation:
+        return Conversation(self._enforced if mode == "enforce" else self._observed, call, request)
+
+    def settle(self, conversation: Conversation, status: int) -> None:
+        """The answer came, with this status: what was decided is confirmed or taken back, and nobody waits for it."""
+        if conversation.unsettled:
+            work = conversation.settle(sent=200 <= status < 300)
+            task = asyncio.get_running_loop().create_task(work)
+            self._settling.add(task)
+            task.add_done_callback(self._settling.discard)
