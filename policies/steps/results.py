@@ -73,9 +73,10 @@ def rounds_before(draft: Draft, keep: int) -> list[tuple[Span, ...]]:
     return [spans for spans in rounds if all(span.tier is Tier.L3 for span in spans)]
 
 
-def squeezable(draft: Draft) -> int:
-    """Tokens that `fit` can still take of the results that are left without an emergency."""
-    return sum(span.tokens - GENTLE_TOKENS for span in results(draft, over=GENTLE_TOKENS))
+def squeezable(draft: Draft, *tiers: Tier) -> int:
+    """Tokens that `fit` can still take of the results that are left (of these tiers) without an emergency."""
+    spans = results(draft, over=GENTLE_TOKENS)
+    return sum(span.tokens - GENTLE_TOKENS for span in spans if not tiers or span.tier in tiers)
 
 
 def at_first_sight(draft: Draft, tokens: int) -> int:

@@ -36,8 +36,7 @@ class Window:
     def edits(self, draft: Draft) -> Iterator[Edit]:
         for keep in self.keep_rounds:
             for spans in rounds_before(draft, keep):
-                over = draft.excess if keep > LAST_ROUNDS else draft.total - draft.limit
-                if over <= 0:
+                if (over := _over(draft, keep)) <= 0:
                     break
                 if _is_long_text(draft, spans) and _can_be_shorter(draft, spans[0], over):
                     yield _shorter(draft, spans[0], over, "a long older answer, said shorter")
@@ -45,6 +44,15 @@ class Window:
                     yield Drop(tuple(span.id for span in spans), f"older than the newest {keep} rounds")
         cap = int(self.users_share * draft.limit)
         yield from less_of_users(draft, lambda users: min(draft.excess, users - cap))
+
+
+def _over(draft: Draft, keep: int) -> int:
+    """Tokens that the rounds before the newest `keep` have to free. Before the last of them leaves, its results are
+    said shorter, where a later step does that."""
+    if keep > LAST_ROUNDS:
+        return draft.excess
+    spare = squeezable(draft, Tier.L3) if keep == 0 and "fit" in draft.steps else 0
+    return draft.total - spare - draft.limit
 
 
 def less_of_users(draft: Draft, need: Need, *, task: bool = False) -> Iterator[Edit]:
@@ -99,5 +107,6 @@ def _older_users(draft: Draft) -> list[Span]:
 
 def elastic(draft: Draft) -> int:
     """What `fit` can still take, and the tools above their cap: before that, user messages need not go."""
-    tools = sum(span.tokens for span in draft.tools) - draft.tools_cap
-    return max(0, tools) + squeezable(draft)
+    over = sum(span.tokens for span in draft.tools) - draft.tools_cap
+    loose = sum(span.tokens for span in draft.tools if span.evict is not Evict.PINNED)
+    return max(0, min(over, loose)) + squeezable(draft)

@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from support.prompts import calls, draft, edits, ids, lines, result, round_of, said, system, texts, user
+from support.prompts import calls, chat, draft, edits, ids, lines, planned, result, round_of, said, system, texts, user
 
 from policies.draft import Draft
 from policies.plan import Drop, Level, Rewrite
@@ -107,3 +107,16 @@ def test_when_only_the_task_is_left_of_them_it_stays() -> None:
 def test_a_prompt_of_no_users_and_no_rounds_has_nothing_to_give() -> None:
     made = draft([system(lines(20))], limit=10, level=Level.HISTORY)
     assert edits(Window(), made) == []
+
+
+def test_results_of_the_last_older_round_are_said_shorter_before_it_leaves() -> None:
+    names = [f"c{number}" for number in range(8)]
+    answers = [result(name, lines(25, name)) for name in names]
+    messages = [user("task"), calls(*((name, "f") for name in names)), *answers, user("b")]
+    request = chat(messages)
+    limit = int(0.8 * planned(request, 100_000).received_total)
+    plan = planned(request, limit)
+    assert plan.level is Level.HISTORY
+    assert len(plan.prompt.messages) == len(messages)
+    assert 0.6 * limit <= plan.sent_total <= limit
+    assert len(planned(request, 300).prompt.messages) == 2
