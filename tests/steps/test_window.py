@@ -111,7 +111,7 @@ def test_a_prompt_of_no_users_and_no_rounds_has_nothing_to_give() -> None:
 
 def test_results_of_the_last_older_round_are_said_shorter_before_it_leaves() -> None:
     names = [f"c{number}" for number in range(8)]
-    answers = [result(name, lines(25, name)) for name in names]
+    answers = [result(name, lines(45, name)) for name in names]
     messages = [user("task"), calls(*((name, "f") for name in names)), *answers, user("b")]
     request = chat(messages)
     limit = int(0.8 * planned(request, 100_000).received_total)
