@@ -13,7 +13,7 @@ Read = Callable[[str], str]
 Find = Callable[[str], object]
 HIDDEN = ("name", "leaf")  # fields of a step that are no configuration
 OURS = (Leaf.INSTRUCTIONS, Leaf.CHUNK)  # leaves with a licence over pinned text
-REMINDER = ("text", "file", "places", "max_tokens")
+REMINDER = ("text", "file", "places", "max_tokens", "every_tokens")
 
 
 def reminder_of(given: Mapping[str, Any], place: str, read: Read | None) -> Iterable[Step]:
@@ -28,7 +28,7 @@ def reminder_of(given: Mapping[str, Any], place: str, read: Read | None) -> Iter
             texts.insert(0, read(str(file)) if read else "")
         except OSError as error:
             raise PolicyError(f"{where}: 'file' {file!r} cannot be read: {error.strerror}; check the path") from None
-    rest = {key: value for key, value in given.items() if key in ("places", "max_tokens")}
+    rest = {key: value for key, value in given.items() if key in ("places", "max_tokens", "every_tokens")}
     text = "\n\n".join(str(part).strip() for part in texts if part)
     yield built(STEPS["reminder"], {"text": text, **rest}, where)
 

@@ -11,7 +11,14 @@ from proxy.tables import Paint, clip, figure
 COLUMNS = ("system", "tools", "history", "tool_results", "current_turn", "overhead")
 TITLES = {"tool_results": "results", "current_turn": "newest", "overhead": "other"}
 WIDTH = 8  # columns of a figure
-VERBS = {"rewrite": "said shorter", "elide": "stubbed", "drop": "dropped", "inject": "added", "repair": "repaired"}
+VERBS = {
+    "rewrite": "said shorter",
+    "elide": "stubbed",
+    "drop": "dropped",
+    "inject": "added",
+    "repair": "repaired",
+    "replay": "as before",
+}
 
 
 class Turn(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """A running proxy takes up a policy that changes, and keeps the old one when the new one is wrong."""
 
 import asyncio
+import itertools
 import json
 import logging
 import os
@@ -48,9 +49,14 @@ async def test_policy_and_constitution_are_read_again_and_a_broken_policy_keeps_
     settings = Settings(upstream="http://a.test/v1", policy=str(path), window=8_000)
     async with scripted([OK]) as upstream, running(upstream.base, planner=planner_of(settings)) as proxy:
 
+        turns = itertools.count()
+
         async def sent() -> str:
-            await proxy.chat(CHAT)
-            return str(json.loads(upstream.requests[-1].body)["messages"][-1]["content"])
+            """The text of a new conversation: one that goes on keeps what was decided for it."""
+            turn = next(turns)
+            await proxy.chat({**CHAT, "messages": [{"role": "user", "content": f"hello {turn}"}]})
+            text = str(json.loads(upstream.requests[-1].body)["messages"][-1]["content"])
+            return text.replace(f"hello {turn}", "hello")
 
         assert await sent() == "hello\n\nCite ids."
         assert await used(proxy) == "first"
@@ -66,7 +72,7 @@ async def test_policy_and_constitution_are_read_again_and_a_broken_policy_keeps_
         assert await used(proxy) == "first"
         (said,) = [one.getMessage() for one in caplog.records if "own.toml" in one.getMessage()]
         assert (
-            "[reminder]: unknown key 'colour'; known are text, file, places, max_tokens; what was read before" in said
+            "[reminder]: unknown key 'colour'; known are text, file, places, max_tokens, every_tokens; what was read before" in said
         )
 
         write(path, POLICY.format(name="second"))

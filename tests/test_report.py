@@ -8,7 +8,7 @@ from policies.report import Report
 from policies.spans import Bucket
 from policies.steps.reminder import Reminder
 
-LONG = [system("Be brief."), user("task"), *(m for n in range(9) for m in round_of(n, lines(30)))]
+LONG = [system("Be brief."), user("task"), *(m for n in range(9) for m in round_of(n, lines(30, f"pump {n}")))]
 
 
 def small() -> Plan:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from policies.checks import checked
 from policies.draft import Draft
 from policies.folding import minify_json
 from policies.plan import Edit, Leaf, Level, Rewrite
@@ -25,7 +26,8 @@ class MinifyJson:
         for span in untouched(draft):
             if not wanted(draft, self.when):
                 return
-            compact = minify_json(draft.original(span))
+            text = draft.original(span)
+            compact = minify_json(text)
             raw = None if compact is None else saying(draft, span, compact)
-            if raw is not None:
-                yield Rewrite(span.id, raw, "white space between JSON tokens left out")
+            if compact is not None and raw is not None:
+                yield Rewrite(span.id, raw, "white space between JSON tokens left out", checked(text, compact))
