@@ -10,6 +10,7 @@ from policies.counting.windows import Window
 from policies.needs import solve
 from policies.plan import Plan
 from policies.request import ChatRequest
+from policies.spilling import OWN_TOOL
 from proxy.engine import Engine
 from proxy.policyfile import load as load_policy
 from proxy.ranks import load
@@ -48,7 +49,7 @@ def _outcome(request: ChatRequest, plan: Plan) -> Outcome:
         received_tokens=plan.received_total,
         sent_tokens=plan.sent_total,
         edited=frozenset(int(span[1:]) for span in touched if span[0] == "m"),
-        edited_tools=frozenset(int(span[1:]) for span in touched if span[0] == "t"),
+        edited_tools=frozenset(int(span[1:]) for span in touched if span[0] == "t" and span != OWN_TOOL),
         injected=sum(span[0] == "n" for span in touched),
     )
 

@@ -29,12 +29,15 @@ from policies.budget import Budget, Margin  # noqa: E402  (the same)
 from policies.counting import Counter  # noqa: E402  (the same)
 from policies.counting.models import counter_for  # noqa: E402  (the same)
 from policies.plan import Plan  # noqa: E402  (the same)
-from policies.request import ChatRequest, Item  # noqa: E402  (the same)
+from policies.refs import Refs  # noqa: E402  (the same)
+from policies.request import ChatRequest, Item, Prompt  # noqa: E402  (the same)
+from policies.spilling import ITEM  # noqa: E402  (the same)
 from proxy.policyfile import load as load_policy  # noqa: E402  (the same)
 from proxy.ranks import load  # noqa: E402  (the same)
 
 PRICES = ((1.0, 1.0), (0.1, 1.25), (0.5, 1.0))  # of a token read from the cache, and of one written
 EXACT = Margin(0.01, 8)
+REFS = Refs(b"a tenant")
 
 
 @dataclass
@@ -90,7 +93,7 @@ class Cache:
 
 
 def run(talk: Conversation, counter: Counter, policy, budget: Budget) -> Figures:
-    figures, sender = Figures(talk.name), Talk(policy, counter, budget)
+    figures, sender = Figures(talk.name), Talk(policy, counter, budget, refs=REFS)
     ours, theirs = Cache(), Cache()
     uses: dict[int, list[str]] = {}
     for index, value in passed_values(talk.messages, talk.tools):
@@ -196,8 +199,10 @@ def main() -> int:
         all_ = []
         import windows60
 
+        own = counter.bill(Prompt("gpt-4o", (), (ITEM,))).tools[0]  # overhead, as bar 2 has it
+
         for talk in conversations():
-            window = windows60.window_of(talk)
+            window = windows60.window_of(talk) + (own if talk.tools else 0)
             figures = run(talk, counter, policy, Budget(window + 9 + window // 100, 0, 9 + window // 100))
             show(figures)
             all_.append(figures)

@@ -42,25 +42,25 @@ def clip(
     keep_tokens: int | None = None,
     head_chars: int = HEAD,
     tail_chars: int = TAIL,
-    ref: str | None = None,
+    back: str = "",
 ) -> str:
     """`text` with its middle replaced by a note; `text` itself when that would not be shorter.
 
     With `keep_tokens` head and tail are scaled, in proportion, so that the result holds nearly as much as fits. It is
-    over it only when the bare note is (under 60).
+    over it only when the bare note is (under 60, and the way back). `back` is that in words (see `policies.stubs`).
     """
     is_changes = is_diff(text)
     if keep_tokens is None:
         cut = Cut(head_chars, tail_chars, LINES, DIGEST)
         whole = head_chars + tail_chars
-        shorter = shorter_diff(text, whole, len, ref) if is_changes else clipped(text, cut, measure, ref)
+        shorter = shorter_diff(text, whole, len, back) if is_changes else clipped(text, cut, measure, back)
         return shorter if len(shorter) < len(text) else text
     tokens = measure(text)
     if tokens <= keep_tokens:
         return text
-    shorter = shorter_diff(text, keep_tokens, measure, ref) if is_changes else ""
+    shorter = shorter_diff(text, keep_tokens, measure, back) if is_changes else ""
     if measure(shorter) < MOSTLY_DIFF * keep_tokens:
-        shorter = _fitted(text, keep_tokens, head_chars / max(head_chars + tail_chars, 1), measure, ref)
+        shorter = _fitted(text, keep_tokens, head_chars / max(head_chars + tail_chars, 1), measure, back)
     return shorter if measure(shorter) < tokens else text
 
 
@@ -71,7 +71,7 @@ class _Known(msgspec.Struct, frozen=True):
     lines: list[Alarm]
 
 
-def clipped(text: str, cut: Cut, measure: Measure, ref: str | None = None, known: _Known | None = None) -> str:
+def clipped(text: str, cut: Cut, measure: Measure, back: str = "", known: _Known | None = None) -> str:
     """`text` cut to these measures; `text` itself when they leave nothing out."""
     start = cut_before(text, cut.head) if cut.head else 0
     end = cut_after(text, len(text) - cut.tail) if cut.tail else len(text)
@@ -80,20 +80,20 @@ def clipped(text: str, cut: Cut, measure: Measure, ref: str | None = None, known
     parts = [text[:start].removesuffix("\n")] if start else []
     named = known.named if known else digest(text[start:end], cut.digest, measure=measure)
     lines = [one for one in known.lines if start <= one.at < end] if known else alarms(text, start, end)
-    parts.append(note(text, start, end, named=named, ref=ref))
+    parts.append(note(text, start, end, named=named, back=back))
     parts.extend(_numbered(text, lines[: cut.lines]))
     parts.extend([text[end:]] if end < len(text) else [])
     return "\n".join(parts)
 
 
-def note(text: str, start: int, end: int, *, named: str, ref: str | None) -> str:
+def note(text: str, start: int, end: int, *, named: str, back: str) -> str:
     """The one line that stands for text[start:end]."""
     first = text.count("\n", 0, start) + 1
     last = first + text.count("\n", start, end - 1)
     where = f"lines {first:,} to {last:,}, " if last > first else ""
-    said = f"[… {where}{end - start:,} characters, are not shown here."
-    said += f" They name: {named}" if named else ""
-    return said + (f' read_tool_result(ref="{ref}") shows them]' if ref else "]")
+    how = f", {back}" if back else ""
+    said = f"[… {where}{end - start:,} characters, are not shown here{how}."
+    return said + (f" They name: {named}]" if named else "]")
 
 
 def _numbered(text: str, lines: list[Alarm]) -> list[str]:
@@ -106,20 +106,20 @@ def _numbered(text: str, lines: list[Alarm]) -> list[str]:
     return numbered
 
 
-def _fitted(text: str, target: int, share: float, measure: Measure, ref: str | None) -> str:
+def _fitted(text: str, target: int, share: float, measure: Measure, back: str) -> str:
     lines, named = min(target // 300, 30), min(target // 6, 200)
     known = _Known(digest(text, named, measure=measure), alarms(text, 0, len(text))) if len(text) > LONG else None
-    fixed = measure(clipped(text, Cut(0, 0, lines, named), measure, ref, known))
+    fixed = measure(clipped(text, Cut(0, 0, lines, named), measure, back, known))
     best, fits, over = "", 0.0, float(len(text))
     chars = max(target - fixed, 0) * _density(text, target, measure)
     if known is not None and len(text) <= LONGER:
         start, end = int(chars * share), len(text) - int(chars * (1 - share))
         known = _Known(digest(text[start:end], named, measure=measure), alarms(text, start, end))
-        fixed = measure(clipped(text, Cut(0, 0, lines, named), measure, ref, known))
+        fixed = measure(clipped(text, Cut(0, 0, lines, named), measure, back, known))
         chars = max(target - fixed, 0) * _density(text, target, measure)
     for _ in range(_TRIES):
         cut = Cut(int(chars * share), int(chars * (1 - share)), lines, named)
-        shorter = clipped(text, cut, measure, ref, known)
+        shorter = clipped(text, cut, measure, back, known)
         tokens = measure(shorter)
         if tokens <= target:
             best, fits = shorter, chars
@@ -129,7 +129,7 @@ def _fitted(text: str, target: int, share: float, measure: Measure, ref: str | N
             break
         chars *= max(target * _AIM - fixed, 0) / max(tokens - fixed, 1)
         chars = chars if fits < chars < over else (fits + over) / 2
-    return best or _smallest(text, target, measure, ref)
+    return best or _smallest(text, target, measure, back)
 
 
 def _density(text: str, target: int, measure: Measure) -> float:
@@ -138,7 +138,7 @@ def _density(text: str, target: int, measure: Measure) -> float:
     return max(2 * size / max(measure(text[:size]) + measure(text[len(text) - size :]), 1), 0.2)
 
 
-def _smallest(text: str, target: int, measure: Measure, ref: str | None) -> str:
+def _smallest(text: str, target: int, measure: Measure, back: str) -> str:
     cuts = (Cut(0, 0, 0, max(target - 40, 0)), Cut(0, 0, 0, 0))
-    made = [clipped(text, cut, measure, ref) for cut in cuts]
+    made = [clipped(text, cut, measure, back) for cut in cuts]
     return next((one for one in made if measure(one) <= target), made[-1])

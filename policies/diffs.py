@@ -42,11 +42,10 @@ def is_diff(text: str) -> bool:
     return bool(_SIGNS.search(text)) and "\n@@ -" in text
 
 
-def shorter_diff(text: str, keep_tokens: int, measure: Measure, ref: str | None = None) -> str:
+def shorter_diff(text: str, keep_tokens: int, measure: Measure, back: str = "") -> str:
     """The diff with the most of its lines that are within `keep_tokens`, earlier hunks first. Only where not even the
     headers fit do later ones go, and are counted. It is over it only when the bare note is."""
     pieces = list(_pieces(text.splitlines()))
-    back = f'read_tool_result(ref="{ref}") shows all of it' if ref else ""
 
     def said(keeps: Sequence[Keep]) -> str:
         lines = [line for piece, keep in zip(pieces, keeps, strict=False) for line in _lines(piece, keep)]

@@ -1,6 +1,7 @@
 """The draft: a prompt while it is being edited. Steps read it; only the pipeline changes it."""
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 
 import msgspec
 
@@ -9,8 +10,11 @@ from policies.counting import Bill, Counter
 from policies.facts import Facts
 from policies.messages import Message
 from policies.plan import Level
+from policies.readback_tool import NAME
+from policies.refs import Refs
 from policies.request import Item, Prompt
 from policies.spans import Bucket, Span
+from policies.stubs import AGAIN, by_ref
 from policies.tools import among
 
 
@@ -28,7 +32,7 @@ class Draft:
     """Live spans in prompt order, and the running total. All figures are tokens of the target model.
 
     For steps: `messages`, `tools`, `level`, `total`, `target`, `limit`, `excess`, `caps`, `message`, `facts`,
-    `measure`.
+    `measure`, `back`.
     `target` is the total that the level asks for; a step stops when `excess` is no longer positive.
     """
 
@@ -55,6 +59,10 @@ class Draft:
         self.at_first_sight = False  # boundary steps look at what is new, whatever the pressure
         self.steps: frozenset[str] = frozenset()  # names of the steps that the policy has
         self.settled: set[str] = set()  # spans of which a stub was tried and would not be smaller
+        self.refs: Refs | None = None  # None: no way back may be promised now
+        self.read_only: tuple[str, ...] = ()  # patterns for names of tools that change nothing
+        self.issued: dict[str, str] = {}  # texts by the ref that was made for them
+        self._refs: dict[str, str] = {}
         self._opened: dict[bytes, Message] = {}
         self._measured: dict[str, int] = {}
 
@@ -113,6 +121,29 @@ class Draft:
         """The text of the message as it came."""
         return self.message(self.received(span)).text
 
+    def back(self, span: Span) -> str:
+        """The way back to what the message said as it came, in words for whoever sees less of it; "": there is none.
+        What our own tool answered can be asked of it again."""
+        if span.name == NAME:
+            return AGAIN
+        by_name = self.by_ref(self.original(span))
+        if by_name:
+            return by_name
+        return AGAIN if span.is_result and any(fnmatchcase(span.name, one) for one in self.read_only) else ""
+
+    @property
+    def back_tokens(self) -> int:
+        """What a way back costs."""
+        return self.measure(by_ref(self.refs.ref_of(""))) if self.refs is not None else 0
+
+    def by_ref(self, text: str) -> str:
+        """The way back to a text that is to be stored, "" where none may be promised."""
+        if self.refs is None or not text:
+            return ""
+        ref = self._refs.get(text) or self._refs.setdefault(text, self.refs.ref_of(text))
+        self.issued[ref] = text
+        return by_ref(ref)
+
     def facts(self, span: Span) -> Facts:
         return self.counter.facts(span.item)
 
@@ -140,8 +171,8 @@ class Draft:
         self._listed = None
 
     def insert(self, span: Span, *, before: str | None) -> None:
-        """A new message, before the span of that id or (None) behind all messages. One that was removed comes back there,
-        and not where it stood."""
+        """A new message, before the span of that id or (None) behind all messages. One that was removed comes back
+        there, and not where it stood."""
         if span.id in self._received or span.id in self._live:
             raise ValueError(f"{span.id} stands in the prompt already")
         self._forget(span)
@@ -151,6 +182,14 @@ class Draft:
         if span.round >= 0:
             self._rounds.setdefault(span.round, []).append(span.id)
             self._rounds[span.round].sort(key=self._order.index)
+        self._live[span.id] = span
+        self._listed = None
+        self._total += span.tokens
+
+    def offer(self, span: Span) -> None:
+        """A new tool, behind all others."""
+        self._forget(span)
+        self._order.append(span.id)
         self._live[span.id] = span
         self._listed = None
         self._total += span.tokens

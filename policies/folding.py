@@ -9,7 +9,7 @@ The form. Whatever was dropped is named where it stood, by the key "…" (`MARK`
   source's `[i][columns[j]]`; a member "57" is row 57, as cells when it is an array, as itself when it is an object;
 - `string of M characters` in an object that stands for a string: `excerpt` is what `clip` makes of it;
 - `parts are not shown` where the document itself lost nothing at its root; here too stand the identifiers that are no
-  longer to be seen, and the ref.
+  longer to be seen, and the way back.
 
 `N items` may be followed by `, K of them report problems`: those for which there was no room.
 """
@@ -26,7 +26,7 @@ from policies.folding_cut import Source, TooMuch, fold
 from policies.folding_shape import LADDER, LOSSLESS, TEXTBOOK, WHOLE, Shape
 from policies.folding_tree import MARK, minify_json, packed, parse, write
 
-__all__ = ["MARK", "Folded", "fold_json", "fold_to_shape", "minify_json", "tabulate"]
+__all__ = ["MARK", "Folded", "fold_json", "fold_to_shape", "minify_json", "tabulate", "with_note"]
 
 CHARS = 12  # characters a token: a text with more of them is taken to be over its target without being measured
 NAMED = 200  # tokens of identifiers, at most, and a sixth of the target
@@ -47,11 +47,11 @@ class Folded(msgspec.Struct, frozen=True):
     lossless: bool
 
 
-def fold_json(text: str, *, keep_tokens: int, measure: Measure, ref: str | None = None) -> Folded | None:
+def fold_json(text: str, *, keep_tokens: int, measure: Measure, back: str = "") -> Folded | None:
     """The gentlest fold of `text` that is within `keep_tokens`, else the hardest there is.
 
     None when the text is no JSON object or array, is deeper than 100 levels, repeats a name, holds a mark already, or
-    would not get shorter.
+    would not get shorter. `back` is the way back to the whole, in words (see `policies.stubs`).
     """
     tree = parse(text)
     if tree is None:
@@ -59,8 +59,7 @@ def fold_json(text: str, *, keep_tokens: int, measure: Measure, ref: str | None 
     source = Source.of(tree, measure)
     best = _lossless(text, source, keep_tokens)
     if best is None:
-        how = f'read_tool_result(ref="{ref}") shows them' if ref else ""
-        best = _named(text, _gentlest(source, keep_tokens, how), keep_tokens, measure)
+        best = _named(text, _gentlest(source, keep_tokens, back), keep_tokens, measure)
     return best if len(best.text) < len(text) else None
 
 
@@ -75,7 +74,7 @@ def _lossless(text: str, source: Source, target: int) -> Folded | None:
     return Folded(tables, tokens, lossless=True) if tokens <= target else None
 
 
-def fold_to_shape(text: str, *, depth: int, items: int, measure: Measure) -> Folded | None:
+def fold_to_shape(text: str, *, depth: int, items: int, measure: Measure, back: str = "") -> Folded | None:
     """The fold of `text` to so many levels and first items, whatever it then costs; None as in `fold_json`."""
     tree = parse(text)
     if tree is None:
@@ -83,6 +82,9 @@ def fold_to_shape(text: str, *, depth: int, items: int, measure: Measure) -> Fol
     source = Source.of(tree, measure)
     made = _made(source, msgspec.structs.replace(TEXTBOOK, depth=depth, items=items), "", WHOLE)
     best = Folded(made.text, made.tokens, lossless=MARK not in made.text)
+    if back and not best.lossless:
+        said = write(with_note(made.root, back))
+        best = Folded(said, measure(said), lossless=False)
     return best if len(best.text) < len(text) else None
 
 
@@ -102,13 +104,13 @@ class _Made(msgspec.Struct, frozen=True):
     tokens: int
 
 
-def _gentlest(source: Source, target: int, how: str) -> _Made:
+def _gentlest(source: Source, target: int, back: str) -> _Made:
     """The gentlest rung that fits; from there one measure after the other is eased, in steps that get finer."""
     room = target - min(NAMED, target // 6)
 
     def at(shape: Shape) -> _Made | None:
         try:
-            made = _made(source, shape, how, CHARS * target)
+            made = _made(source, shape, back, CHARS * target)
         except TooMuch:
             return None
         return made if made.tokens <= room else None
@@ -116,7 +118,7 @@ def _gentlest(source: Source, target: int, how: str) -> _Made:
     rung = bisect_left(range(len(LADDER) - 1), True, key=lambda rung: at(LADDER[rung]) is not None)
     best = at(LADDER[rung])
     if best is None:
-        return _made(source, LADDER[-1], how, WHOLE)
+        return _made(source, LADDER[-1], back, WHOLE)
     rungs = dict.fromkeys(EASED, rung)
     tries = iter(range(max(LEAST_TRIES, EASED_CHARS // (CHARS * target))))
     for step in STEPS:
@@ -165,8 +167,8 @@ def _mixed(rungs: dict[str, int]) -> Shape:
     return msgspec.structs.replace(LADDER[max(rungs.values())], **measures)
 
 
-def _made(source: Source, shape: Shape, how: str, most: int) -> _Made:
-    root = _with_note(fold(source, shape, most), how)
+def _made(source: Source, shape: Shape, back: str, most: int) -> _Made:
+    root = with_note(fold(source, shape, most), back)
     text = write(root)
     return _Made(shape, root, text, source.measure(text))
 
@@ -176,13 +178,14 @@ def _named(text: str, made: _Made, target: int, measure: Measure) -> Folded:
     room = min(NAMED, target - made.tokens - 12)
     names = digest(text, room, measure=measure, without=made.text) if room > 0 else ""
     if names:
-        named = write(_with_note(made.root, f"they name: {names}"))
+        named = write(with_note(made.root, f"they name: {names}"))
         if (tokens := measure(named)) <= target:
             return Folded(named, tokens, lossless=False)
     return Folded(made.text, made.tokens, lossless=MARK not in made.text)
 
 
-def _with_note(root: Any, note: str) -> Any:
+def with_note(root: Any, note: str) -> Any:
+    """The document with a note at its root, behind what is said there already."""
     if not note:
         return root
     if isinstance(root, dict):

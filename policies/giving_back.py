@@ -74,7 +74,7 @@ def _regrow(draft: Draft, editor: Editor, enough: int) -> None:
         loose = span.is_result and span.id not in editor.firm and shortened_by.get(span.id) in TO_A_LENGTH
         if loose and (span.shortened or span.elided) and not draft.facts(draft.received(span)).media:
             keep = draft.facts(span).tokens + int(room * _alone(draft, draft.received(span)))
-            longer = shrink(draft.original(span), span.name, keep, draft.measure)
+            longer = shrink(draft.original(span), span.name, keep, draft.measure, draft.back(span))
             why = "said at the length there is room for"
             raw, check = with_text(span.item.raw, longer), checked(draft.original(span), longer)
             editor.regrow("fit", Rewrite(span.id, raw, why, check))

@@ -1,24 +1,33 @@
-"""The one note that stands where older rounds and messages were (DESIGN 8)."""
+"""The one note that stands where older rounds and messages were (DESIGN 8).
 
+With a ref, the messages that left since the last epoch are stored as they were received, one a line; the first line
+says how to read those that left before.
+"""
+
+import re
 from collections import Counter as Tally
 from collections.abc import Sequence
 
 from policies.draft import Draft
 from policies.editor import Editor
+from policies.jsonraw import dumps
 from policies.needs import Asking
 from policies.placing import OVERHEAD
 from policies.plan import Inject, Level
+from policies.recorded import Recorded
 from policies.spans import Bucket, Span
-from policies.stubs import window_note
+from policies.stubs import GONE, Left, by_ref, window_note
 from policies.summaries import said, summary
 
 MOST_TOKENS, LEAST_TOKENS = 240, 80  # kept free for it: a sixteenth of the limit between these bounds
 FRAME_TOKENS = 120  # the note without its digest
 BARE_TOKENS = 40  # its first sentence alone, and what it costs to merge it
 
+_OURS = re.compile(rb' tokens\) (?:is|are) %b, read_tool_result\(ref=\\"(tr_[0-9a-f]+)\\"\)' % GONE.encode())
+
 
 def note_tokens(limit: int) -> int:
-    """Room for the note under a limit."""
+    """Room for the note under a limit, without the way back."""
     return max(LEAST_TOKENS, min(MOST_TOKENS, limit // 16))
 
 
@@ -27,11 +36,13 @@ def spared(draft: Draft, level: Level) -> int:
     what left rather than an emergency."""
     if level is not Level.EMERGENCY:
         return 0
-    spare = note_tokens(draft.limit) - BARE_TOKENS
+    spare = note_tokens(draft.limit) + draft.back_tokens - BARE_TOKENS
     return spare if draft.limit < draft.total <= draft.limit + spare else 0
 
 
-def note(draft: Draft, editor: Editor, reserved: int = 0) -> Asking[tuple[Inject, ...]]:
+def note(
+    draft: Draft, editor: Editor, reserved: int = 0, recorded: Recorded | None = None
+) -> Asking[tuple[Inject, ...]]:
     """What left the conversation, the better note first: with a side model's summary, if there is one that passes its
     checks; else how much, which tools were called, which identifiers were seen; else how much alone. Empty: nothing
     left.
@@ -42,9 +53,11 @@ def note(draft: Draft, editor: Editor, reserved: int = 0) -> Asking[tuple[Inject
     if not dropped:
         return ()
     why = f"{len(dropped)} older messages were dropped"
-    texts = dict.fromkeys([_plain(draft, dropped), _frame(draft, dropped, calls=False)])
+    back = _back(draft, editor, recorded)
+    forms = [form(draft, dropped, how) for how in (back, "") for form in (_plain, _bare)]
+    texts = dict.fromkeys(forms)
     plain = tuple(Inject(text, "note", Bucket.SUMMARY, why) for text in texts)
-    frame = _frame(draft, dropped).removesuffix("]")
+    frame = _frame(draft, dropped, back).removesuffix("]")
     made = yield from summary(draft, editor, frame, draft.limit - draft.total - reserved - OVERHEAD)
     if made is None:
         return plain
@@ -52,15 +65,42 @@ def note(draft: Draft, editor: Editor, reserved: int = 0) -> Asking[tuple[Inject
     return (Inject(text, "note", Bucket.SUMMARY, f"{why}, and a side model summed them up", made.check), *plain)
 
 
-def _plain(draft: Draft, dropped: Sequence[Span]) -> str:
+def _back(draft: Draft, editor: Editor, recorded: Recorded | None) -> str:
+    """The way back to what left, "" where none may be promised."""
+    earlier = _earlier(recorded)
+    before = {span.id for span in editor.replayed} if earlier else frozenset()
+    left = [draft.received(span).item.raw for span in editor.dropped() if span.id not in before]
+    if not left:
+        return earlier
+    lines = [raw.replace(b"\n", b" ").replace(b"\r", b" ") for raw in left]  # between its tokens: strings have none
+    first = [dumps({"earlier": earlier})] if earlier else []
+    return draft.by_ref(b"\n".join([*first, *lines]).decode("utf-8", "surrogatepass"))
+
+
+def _earlier(recorded: Recorded | None) -> str:
+    """The way back in the note that stood in the last request, "" where it had none."""
+    made = recorded.made.values() if recorded is not None else ()
+    noted = [one.raws[0] for one in made if any(bucket == Bucket.SUMMARY.value for bucket, _ in one.merged)]
+    found = next((match for match in map(_OURS.search, noted) if match), None)
+    return by_ref(found[1].decode()) if found else ""
+
+
+def _bare(draft: Draft, dropped: Sequence[Span], back: str) -> str:
+    return _frame(draft, dropped, back, calls=False)
+
+
+def _plain(draft: Draft, dropped: Sequence[Span], back: str) -> str:
     cap = note_tokens(draft.limit) - FRAME_TOKENS
     text = "\n".join(said(draft, draft.received(span)) for span in dropped)
-    return _frame(draft, dropped, calls=cap > 0, text=text, cap=max(0, cap))
+    return _frame(draft, dropped, back, calls=cap > 0, text=text, cap=max(0, cap))
 
 
-def _frame(draft: Draft, dropped: Sequence[Span], *, calls: bool = True, text: str = "", cap: int = 0) -> str:
+def _frame(
+    draft: Draft, dropped: Sequence[Span], back: str, *, calls: bool = True, text: str = "", cap: int = 0
+) -> str:
     rounds = {span.round for span in dropped if span.round >= 0}
     tokens = sum(draft.received(span).tokens for span in dropped)
     called = Tally(name for span in dropped for name in draft.facts(span).call_names)
     told = dict(called.most_common(6)) if calls else {}
-    return window_note(len(rounds), tokens, told, text=text, cap=cap, measure=draft.measure)
+    left = Left(len(rounds), tokens, told)
+    return window_note(left, text=text, cap=cap, measure=draft.measure, back=back)

@@ -18,12 +18,15 @@ from policies.placing import place, reserve
 from policies.plan import Action, Inject, Level, Pass, Plan
 from policies.policy import Policy
 from policies.pressing import Pressing
+from policies.readback_tool import barred
 from policies.recorded import Epoch, Recorded
+from policies.refs import Refs
 from policies.refusal import refuse
 from policies.replay import noted, replay
 from policies.request import ChatRequest, Prompt
 from policies.sorting import sort
 from policies.spans import Span
+from policies.spilling import offer, originals
 from policies.split import split
 
 MOST_INJECTED = 16  # texts that one step may put in
@@ -32,7 +35,7 @@ CLOSER = 16  # tokens by which a plan that the server found too long is made sho
 Planning = Asking[Plan]
 
 
-def plan(
+def plan(  # noqa: PLR0913 - what one request is planned by; each has a type of its own
     request: ChatRequest,
     policy: Policy,
     counter: Counter,
@@ -40,14 +43,16 @@ def plan(
     bill: Bill | None = None,
     *,
     server: Budget | None = None,
+    refs: Refs | None = None,
 ) -> Planning:
     """The plan of one request. `server` is the budget for when the upstream's own count is to be asked for, which then
-    scales ours, before and after. `bill` is the request's by `counter`, where that is known already."""
+    scales ours, before and after. `bill` is the request's by `counter`, where that is known already. `refs` names the
+    originals that will be stored before the plan is sent; None: they will not be."""
     total = (yield from _counted(request.prompt)) if server is not None else None
     if total is None or server is None:
-        return (yield from plan_once(request, policy, counter, budget, bill))
+        return (yield from plan_once(request, policy, counter, budget, bill, refs))
     scaled = Scaled.to(counter, request.prompt, total)
-    made = yield from plan_once(request, policy, scaled, server)
+    made = yield from plan_once(request, policy, scaled, server, refs=refs)
     for _ in range(ROUNDS):
         total = None if made.prompt is request.prompt else (yield from _counted(made.prompt))
         if total is None:
@@ -59,7 +64,7 @@ def plan(
         if made.refusal is not None:  # it is at its floor: asking again makes it no shorter
             return made
         tighter = msgspec.structs.replace(server, margin=server.margin + over + CLOSER)
-        again = yield from plan_once(request, policy, scaled, tighter)
+        again = yield from plan_once(request, policy, scaled, tighter, refs=refs)
         made = msgspec.structs.replace(
             again, budget=server, received=made.received, received_overhead=made.received_overhead
         )
@@ -72,7 +77,12 @@ def _counted(prompt: Prompt) -> Asking[int | None]:
 
 
 def plan_once(
-    request: ChatRequest, policy: Policy, counter: Counter, budget: Budget, bill: Bill | None = None
+    request: ChatRequest,
+    policy: Policy,
+    counter: Counter,
+    budget: Budget,
+    bill: Bill | None = None,
+    refs: Refs | None = None,
 ) -> Planning:
     """The plan on one counter's word alone."""
     prompt = request.prompt
@@ -90,15 +100,20 @@ def plan_once(
         replay(draft, editor, recorded)
     failed: list[str] = []
     pressing = Pressing(draft, editor, policy, recorded, _injections(editor, policy, failed))
+    if recorded is not None and not barred(prompt, request.number("n")):
+        pressing.refs = refs  # what nobody will remember gets no ref: the tool could not be offered again
     if budget.limit is None:
         draft.level = Level.UNKNOWN
     else:
         draft.limit, draft.window = budget.limit, budget.window
         draft.caps = policy.caps_in(budget.window)
         failed += yield from pressing.run()
-    draft.reserved = 0  # what is placed now is counted as it is; what is not needs no room
+    draft.reserved = pressing.tool  # what is placed now is counted as it is; what is not needs no room
     if editor.changed or pressing.due:
         yield from _place(pressing)
+    draft.reserved = 0
+    if pressing.tool and originals(draft, recorded):
+        _offer(draft, editor)
     return _plan(request, policy, pressing, (received, bill, budget, failed))
 
 
@@ -152,12 +167,18 @@ def _injections(editor: Editor, policy: Policy, failed: list[str]) -> list[Injec
 def _place(pressing: Pressing) -> Asking[None]:
     """The note on what was dropped, then the operator's text; neither may push the prompt over its limit."""
     draft, editor, due = pressing.draft, pressing.editor, pressing.due
-    notes = () if draft.frozen else (yield from note(draft, editor, reserve(draft, due)))
+    notes = () if draft.frozen else (yield from note(draft, editor, reserve(draft, due), pressing.recorded))
     for left in notes:
         if _placed(draft, editor, "note", left):
             break
     for edit in due:
         _placed(draft, editor, "reminder", edit)
+
+
+def _offer(draft: Draft, editor: Editor) -> None:
+    span = offer(draft)
+    draft.rebill()
+    editor.record("read-back", Action.INJECT, (span.id,), (0, span.tokens), "for what was taken out now")
 
 
 def _placed(draft: Draft, editor: Editor, step: str, edit: Inject) -> bool:
@@ -211,6 +232,7 @@ def _plan(
         epoch=epoch,
         opened=record is not None and (pressing.epoch is not None or (recorded is not None and recorded.moved)),
         record=record,
+        originals=originals(draft, recorded) if record is not None else {},
     )
 
 

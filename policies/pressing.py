@@ -2,10 +2,11 @@
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from policies.budget import Pressure, fixed_tokens
 from policies.draft import Draft
-from policies.editor import Editor
+from policies.editor import Editor, Snapshot
 from policies.giving_back import give_back
 from policies.grammar import mend
 from policies.needs import Ask, Asking, Reply
@@ -14,8 +15,10 @@ from policies.placing import reserve
 from policies.plan import ORDER, Edit, Inject, Leaf, Level
 from policies.policy import LevelRule, Policy
 from policies.recorded import Epoch, Recorded
+from policies.refs import Refs
 from policies.replay import freeze_sent, thaw
 from policies.spans import Span
+from policies.spilling import is_offered, originals, own_tokens
 from policies.step import Step, acts_always
 
 MOST_PROPOSALS, PROPOSALS_A_SPAN = 1_000, 20  # of a step at a level: ours make a tenth of these
@@ -23,6 +26,18 @@ MOST_PROPOSALS, PROPOSALS_A_SPAN = 1_000, 20  # of a step at a level: ours make 
 
 LEAST_FREED = 0.15  # of the room: an epoch that frees less is not opened unless the prompt does not fit without
 WEAK = 0.05  # of the room: what two epochs in a row must free more than
+
+
+class _State(NamedTuple):
+    """A request on its way, to go back to."""
+
+    snapshot: Snapshot
+    level: Level
+    target: int
+    reserved: int
+    refs: Refs | None
+    tool: int
+    settled: frozenset[str]
 
 
 @dataclass
@@ -34,7 +49,9 @@ class Pressing:
     policy: Policy
     recorded: Recorded | None  # None: nobody remembers what is decided
     injections: list[Inject]
+    refs: Refs | None = None  # None: no new refs
     epoch: Epoch | None = None
+    tool: int = 0  # tokens, kept free for our own tool, which is to be offered if refs stand in the end
 
     @property
     def due(self) -> list[Inject]:
@@ -46,9 +63,12 @@ class Pressing:
 
     def run(self) -> Asking[list[str]]:
         """Edits the draft until it is under its limit, or every licensed step was asked. The names of broken steps."""
-        self.draft.steps = frozenset(step.name for step in self.policy.steps)
-        self.draft.reserved = reserve(self.draft, self.due)
-        failed = yield from _always(self.draft, self.editor, self.policy)
+        draft, policy = self.draft, self.policy
+        draft.steps = frozenset(step.name for step in policy.steps)
+        draft.read_only = tuple(one for step in policy.steps for one in getattr(step, "read_only", ()))
+        draft.reserved = reserve(draft, self.due)
+        draft.refs = self.refs if is_offered(draft) else None
+        failed = yield from _always(draft, self.editor, policy)
         failed += yield from self._at_first_sight()
         if self._entered(ORDER[0]):
             failed += yield from self._open()
@@ -77,17 +97,15 @@ class Pressing:
 
     def _open(self) -> Asking[list[str]]:
         """An epoch: everything may change. It is given up where it frees too little and the prompt fits as it was."""
-        draft, editor = self.draft, self.editor
-        before, total, level = editor.snapshot(), draft.total, draft.level
+        draft, before, total = self.draft, self._state(), self.draft.total
         if draft.frozen:
             thaw(draft)
             draft.reserved = reserve(draft, self.injections)
-        failed = yield from self._levels()
+        failed = yield from self._spilling()
         room, freed = max(1, _pressure(draft, self.policy).room), total - draft.total
         forced = total > draft.limit
         if self.recorded is not None and not forced and freed < LEAST_FREED * room:
-            editor.restore(before)
-            draft.level = level
+            self._restore(before)
             return failed
         earlier = self.recorded.epoch if self.recorded is not None else None
         weak = (earlier.weak if earlier else 0) + 1 if freed < WEAK * room else 0
@@ -95,6 +113,46 @@ class Pressing:
         why = "forced" if forced else "pressure"
         self.epoch = Epoch(number, draft.level, why, len(draft.prompt.messages), freed, weak)
         return failed
+
+    def _spilling(self) -> Asking[list[str]]:
+        """The levels, with a way back to all that goes. Without, where the prompt would not fit because of it, or only
+        in an emergency that is none without."""
+        draft, before = self.draft, self._state()
+        if self.refs is None:
+            return (yield from self._levels())
+        draft.refs = self.refs
+        if not is_offered(draft):
+            self.tool = own_tokens(draft)
+            draft.reserved += self.tool
+        failed = yield from self._levels()
+        if self.tool and not self.editor.dropped() and not originals(draft, self.recorded):
+            self._without_refs()
+        if draft.refs is None or (draft.total <= draft.limit and draft.level is not Level.EMERGENCY):
+            return failed
+        fits, made = draft.total <= draft.limit, self._state()
+        self._restore(before)
+        self._without_refs()
+        plain = yield from self._levels()
+        if not fits or draft.level is not Level.EMERGENCY:
+            return plain
+        self._restore(made)
+        return failed
+
+    def _without_refs(self) -> None:
+        self.draft.refs = None
+        self.draft.reserved -= self.tool
+        self.tool = 0
+
+    def _state(self) -> "_State":
+        draft = self.draft
+        level, settled = (draft.level, draft.target, draft.reserved), frozenset(draft.settled)
+        return _State(self.editor.snapshot(), *level, draft.refs, self.tool, settled)
+
+    def _restore(self, state: "_State") -> None:
+        draft = self.draft
+        self.editor.restore(state.snapshot)
+        draft.level, draft.target, draft.reserved = state.level, state.target, state.reserved
+        draft.refs, self.tool, draft.settled = state.refs, state.tool, set(state.settled)
 
     def _levels(self) -> Asking[list[str]]:
         """Level by level until enough was freed."""
@@ -106,7 +164,7 @@ class Pressing:
             if level is ORDER[0]:
                 mend(draft, editor)
             if level is Level.HISTORY:
-                draft.reserved += note_tokens(draft.limit)
+                draft.reserved += note_tokens(draft.limit) + draft.back_tokens
             pressure = _pressure(draft, self.policy)
             draft.level = level
             draft.target = min(draft.limit, pressure.target(self._rule(level, pressure).free_to))

@@ -11,8 +11,7 @@ from policies.plan import Decision
 from policies.recorded import FRONT, Epoch, Made, Node, Recorded, Sent
 from policies.request import Item
 from policies.spans import Bucket, Evict, Span, Tier
-
-OWN_TOOL = "t-own"  # the id of the span of a tool that Edgewise offers
+from policies.spilling import OWN_TOOL, is_taken, offer
 
 
 def replay(draft: Draft, editor: Editor, recorded: Recorded) -> None:
@@ -95,6 +94,9 @@ def _tools_again(draft: Draft, editor: Editor, sent: Sent) -> None:
             item = Item.of(raw)
             draft.put(msgspec.structs.replace(span, item=item, shortened=True))
             editor.record_replay("tools", span, draft.cost(span, item), "said shorter since the epoch began")
+    if sent.own and not is_taken(draft):
+        span = offer(draft)
+        editor.record_replay("read-back", span, span.tokens, "offered since the first original was taken out")
 
 
 def offered_key(draft: Draft) -> bytes:

@@ -6,6 +6,7 @@ are tokens of the target model.
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from policies.alarms import alarms
 from policies.boundaries import cut_before
@@ -58,9 +59,12 @@ def left_out(what: str, text: str, tokens: int, *, measure: Measure, cap: int = 
     return f"[… {'; '.join(facts)}]"
 
 
-def pointer(name: str, text: str, tokens: int, where: str, only: str = "") -> str:
-    """What replaces `text` when a later result stands for it: says `where`; `only` names what is not found there."""
-    said = f"{name or 'the call'} succeeded; its {tokens:,} tokens are {GONE} here: {where}"
+def pointer(name: str, text: str, tokens: int, where: str, only: str = "", back: str = "") -> str:
+    """What replaces `text` when a later result stands for it: says `where`; `only` names what is not found there, and
+    `back` is the way to it."""
+    said = f"{name or 'the call'} succeeded; its {tokens:,} tokens are {GONE} here: {where}" + (
+        f"; {back}" if back else ""
+    )
     if _held(text):
         return dumps({MARK: said} | ({"named": only} if only else {})).decode()
     return f"[… {said}{f'; it named: {only}' if only else ''}]"
@@ -71,18 +75,26 @@ def reports_problem(text: str) -> bool:
     return _reports_problem(text) if _held(text) else _begins_with_problem(text)
 
 
-def window_note(
-    rounds: int, tokens: int, calls: Mapping[str, int], *, text: str, measure: Measure, cap: int = DEFAULT_CAP
-) -> str:
+class Left(NamedTuple):
+    """What left a conversation: rounds, tokens, and the calls of each tool."""
+
+    rounds: int
+    tokens: int
+    calls: Mapping[str, int]
+
+
+def window_note(left: Left, *, text: str, measure: Measure, cap: int = DEFAULT_CAP, back: str = "") -> str:
     """The one note that stands for older rounds: how many and how much, the calls made by tool, what `text` named.
 
-    `calls` counts the calls of each tool; `text` is all that went, oldest first.
+    `text` is all that went, oldest first; `back` is the way to it.
     """
+    rounds = left.rounds
     who = f"{rounds:,} earlier round{'s' if rounds > 1 else ''}" if rounds else "Earlier messages"
-    verb = "is" if rounds == 1 else "are"
-    said = f"[… {who} of this conversation ({tokens:,} tokens) {verb} {GONE}; all was answered and acted on."
-    if calls:
-        ranked = sorted(calls.items(), key=lambda call: -call[1])
+    how = f", {back}" if back else ""
+    gone = f"({left.tokens:,} tokens) {'is' if rounds == 1 else 'are'} {GONE}{how}"
+    said = f"[… {who} of this conversation {gone}; all was answered and acted on."
+    if left.calls:
+        ranked = sorted(left.calls.items(), key=lambda call: -call[1])
         said += f" Calls made: {_listed([f'{name} ×{count}' for name, count in ranked])}."
     named = digest(text, cap, measure=measure)
     return said + (f" They named: {named}]" if named else "]")

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from support.pieces import pieces
 
 from policies.clipping import clip
+from policies.stubs import by_ref
 
 LOG = "".join(f"row {n} handled ITEM-{n:04d}\n" if n != 137 else "ERROR reset by 10.0.0.7\n" for n in range(1, 901))
 
@@ -17,9 +18,12 @@ def test_a_text_keeps_its_beginning_its_end_and_its_errors_around_one_note() -> 
 
 
 def test_the_note_names_identifiers_and_how_to_read_the_rest() -> None:
-    clipped = clip(LOG, measure=pieces, ref="tr_0123456789abcdef", keep_tokens=300)
-    assert "characters, are not shown here. They name: ITEM-" in clipped
-    assert ' read_tool_result(ref="tr_0123456789abcdef") shows them]\n137: ERROR reset by 10.0.0.7\n' in clipped
+    clipped = clip(LOG, measure=pieces, back=by_ref("tr_0123456789abcdef"), keep_tokens=300)
+    assert (
+        'characters, are not shown here, read_tool_result(ref="tr_0123456789abcdef") shows them. They name: ITEM-'
+        in clipped
+    )
+    assert "]\n137: ERROR reset by 10.0.0.7\n" in clipped
 
 
 def test_one_long_line_is_clipped_within_the_line() -> None:

@@ -3,6 +3,7 @@ from support.pieces import pieces
 
 from policies.clipping import clip
 from policies.diffs import is_diff, shorter_diff
+from policies.stubs import by_ref
 
 
 def hunk(file: int, changes: int, context: int = 6) -> str:
@@ -72,10 +73,10 @@ def test_what_fits_loses_nothing_and_odd_lines_are_kept_as_they_are() -> None:
 
 @pytest.mark.parametrize("keep", [None, 200])
 def test_clip_shortens_a_diff_as_a_diff_and_says_the_way_back(keep: int | None) -> None:
-    made = clip(DIFF, measure=pieces, keep_tokens=keep, ref="tr_0123456789abcdef")
+    made = clip(DIFF, measure=pieces, keep_tokens=keep, back=by_ref("tr_0123456789abcdef"))
     assert len(made) < len(DIFF)
     assert "[… lines" in made or "more hunks" in made
-    assert made.endswith('read_tool_result(ref="tr_0123456789abcdef") shows all of it]')
+    assert made.endswith('read_tool_result(ref="tr_0123456789abcdef") shows them]')
 
 
 def test_clip_leaves_a_diff_that_would_not_get_shorter() -> None:

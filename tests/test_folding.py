@@ -11,9 +11,11 @@ from support.pieces import pieces
 from support.shared import rows, shared
 
 from policies.folding import MARK, fold_json, fold_to_shape, tabulate
+from policies.stubs import by_ref
 
 CODES = [[f"TCK-{index:04d}", "x" * 30] for index in range(90)]
 REF = "tr_0123456789abcdef"
+BACK = by_ref(REF)
 WORD = st.sampled_from(["id", "name", "status", "error", "items", "data", "note", "ok", "meta", "价格", 'a"b'])
 SCALAR = st.one_of(
     st.none(),
@@ -30,9 +32,9 @@ DOCUMENT: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-def folded(value: Any, keep: int, ref: str | None = None) -> Any:
+def folded(value: Any, keep: int, back: str = "") -> Any:
     source = value if isinstance(value, str) else json.dumps(value)
-    made = fold_json(source, keep_tokens=keep, measure=pieces, ref=ref)
+    made = fold_json(source, keep_tokens=keep, measure=pieces, back=back)
     assert made is not None
     check(source, made.text)
     return json.loads(made.text)
@@ -128,18 +130,18 @@ def test_a_name_too_long_to_list_is_cut() -> None:
 
 @pytest.mark.parametrize("source", [{"items": CODES}, CODES])
 def test_the_ref_and_the_identifiers_that_went_stand_at_the_root(source: Any) -> None:
-    shown = folded(source, 160, REF)
+    shown = folded(source, 160, BACK)
     said = shown[MARK] if isinstance(shown, dict) else shown[-1][MARK]
     assert f'; read_tool_result(ref="{REF}") shows them; they name: ' in said
 
 
 def test_the_root_of_an_array_that_lost_none_of_its_items_gets_a_note_of_its_own() -> None:
-    shown = folded([{"log": "fine. " * 900, "id": 7}, {"id": 8}], 200, REF)
+    shown = folded([{"log": "fine. " * 900, "id": 7}, {"id": 8}], 200, BACK)
     assert shown[-1] == {MARK: f'parts are not shown; read_tool_result(ref="{REF}") shows them'}
 
 
 def test_the_root_of_an_array_gets_one_note() -> None:
-    shown = folded([["A1234 " + "x. " * 900, "B5678"]], 260, REF)
+    shown = folded([["A1234 " + "x. " * 900, "B5678"]], 260, BACK)
     assert shown[-1][MARK].startswith(f'parts are not shown; read_tool_result(ref="{REF}") shows them')
     assert len(shown) == 2
 
@@ -197,14 +199,14 @@ def test_deeper_levels_of_which_no_item_fits_stay_closed() -> None:
 
 
 @settings(deadline=None)  # each example is folded several times, and the machine may be busy
-@given(DOCUMENT, st.integers(10, 300), st.sampled_from([None, REF]))
-def test_any_fold_is_true_json_shorter_and_the_same_again(value: Any, keep: int, ref: str | None) -> None:
+@given(DOCUMENT, st.integers(10, 300), st.sampled_from(["", BACK]))
+def test_any_fold_is_true_json_shorter_and_the_same_again(value: Any, keep: int, back: str) -> None:
     for source in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=1)):
-        made = fold_json(source, keep_tokens=keep, measure=pieces, ref=ref)
+        made = fold_json(source, keep_tokens=keep, measure=pieces, back=back)
         if made is not None:
             check(source, made.text)
             assert len(made.text) < len(source)
-            assert made == fold_json(source, keep_tokens=keep, measure=pieces, ref=ref)
+            assert made == fold_json(source, keep_tokens=keep, measure=pieces, back=back)
 
 
 def test_every_recorded_json_result_folds_truly() -> None:

@@ -7,6 +7,7 @@ from policies.clipping import HEAD, TAIL, clip
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Rewrite
+from policies.spans import Span
 from policies.step import When
 from policies.steps.results import is_json, keep, left_to_elide, results, size, threshold, wanted
 
@@ -16,6 +17,7 @@ class Clip:
     """Clips results above `over_tokens` (or `over_share` of the limit, if that is less) to about that size.
 
     With `over_chars` results of more characters than that are clipped to about `head` and `tail` characters instead.
+    `read_only` as in `elide`.
     """
 
     over_tokens: int = 8000
@@ -23,6 +25,7 @@ class Clip:
     over_chars: int = 0
     head: int = HEAD
     tail: int = TAIL
+    read_only: tuple[str, ...] = ()
     when: When = "pressure"
     level: Level = Level.TOOL_RESULTS
     name: str = "clip"
@@ -40,6 +43,15 @@ class Clip:
             text = draft.original(span)
             if draft.facts(span).media or len(text) <= self.over_chars or is_json(text):
                 continue
-            most = None if self.over_chars else keep(draft, span, large, self.when)
-            clipped = clip(text, keep_tokens=most, measure=draft.measure, head_chars=self.head, tail_chars=self.tail)
-            yield Rewrite(span.id, with_text(span.item.raw, clipped), f"text of {span.tokens} tokens clipped")
+            raw = with_text(span.item.raw, self._clipped(draft, span, large))
+            yield Rewrite(span.id, raw, f"text of {span.tokens} tokens clipped")
+
+    def _clipped(self, draft: Draft, span: Span, large: int) -> str:
+        return clip(
+            draft.original(span),
+            keep_tokens=None if self.over_chars else keep(draft, span, large, self.when),
+            measure=draft.measure,
+            head_chars=self.head,
+            tail_chars=self.tail,
+            back=draft.back(span),
+        )

@@ -20,13 +20,16 @@ STUB_TOKENS = 260  # a digest of 200 tokens and the words around it: what is sma
 class ElideResults:
     """Results before the newest rounds: first those of `first_tokens` and more, oldest first, then the rest.
 
-    `keep_rounds` are tried in turn: fewer rounds are kept only when the prompt is still over its target.
+    `keep_rounds` are tried in turn: fewer rounds are kept only when the prompt is still over its target. Tools whose
+    names match one of `read_only` (`*` and `?` stand for any characters) change nothing: where the text cannot be read
+    again by a ref, the model is invited to call them again.
     """
 
     keep_rounds: tuple[int, ...] = (5, 3, 2, 1)
     first_tokens: int = 500
     digest_tokens: int = 320
     digest_share: float = 0.125
+    read_only: tuple[str, ...] = ()
     level: Level = Level.TOOL_RESULTS
     name: str = "elide"
     leaf: Leaf = Leaf.RESULTS
@@ -46,11 +49,11 @@ class ElideResults:
         """A stub, or, when a stub would free far more than is needed, the result said shorter."""
         text = draft.original(span)
         keep = span.tokens - draft.excess
-        if keep > 2 * STUB_TOKENS and not draft.facts(span).media:
-            short = shrink(text, span.name, keep, draft.measure)
+        if keep > 2 * (STUB_TOKENS + draft.back_tokens) and not draft.facts(span).media:
+            short = shrink(text, span.name, keep, draft.measure, draft.back(span))
             raw = with_text(span.item.raw, short)
             return Rewrite(span.id, raw, "an older result, said shorter", checked(text, short))
         tokens = draft.measure(text)
         cap = min(self.digest_tokens, max(LEAST_DIGEST, int(self.digest_share * tokens)))
-        said = stub(span.name, text, tokens, cap=cap, measure=draft.measure)
+        said = stub(span.name, text, tokens, cap=cap, measure=draft.measure, back=draft.back(span))
         return Elide(span.id, with_text(span.item.raw, said), "an older result")

@@ -44,7 +44,7 @@ class Fit:
         frame = alone - draft.measure(draft.message(span).text)
         keep = line * alone // max(span.tokens, alone) - max(0, frame)
         text = draft.original(span)
-        short = shrink(text, span.name, max(SMALLEST_TOKENS, keep), draft.measure)
+        short = shrink(text, span.name, max(SMALLEST_TOKENS, keep), draft.measure, draft.back(span))
         why = f"said in about {line} tokens so that the prompt fits"
         return Rewrite(span.id, with_text(span.item.raw, short), why, checked(text, short))
 

@@ -8,6 +8,7 @@ from policies.draft import Draft
 from policies.folding import Folded, fold_json, fold_to_shape
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Rewrite
+from policies.spans import Span
 from policies.step import When
 from policies.steps.results import keep, left_to_elide, results, size, threshold, wanted
 
@@ -17,7 +18,7 @@ class FoldJson:
     """Folds results above `over_tokens` (or `over_share` of the limit, if that is less) to about that size.
 
     With `over_chars` results of more characters than that are folded to a shape instead: plain values stay, objects to
-    `depth` levels, of arrays the first `items`, outliers and problems.
+    `depth` levels, of arrays the first `items`, outliers and problems. `read_only` as in `elide`.
     """
 
     over_tokens: int = 8000
@@ -25,6 +26,7 @@ class FoldJson:
     over_chars: int = 0
     depth: int = 2
     items: int = 1
+    read_only: tuple[str, ...] = ()
     when: When = "pressure"
     level: Level = Level.TOOL_RESULTS
     name: str = "fold-json"
@@ -42,13 +44,14 @@ class FoldJson:
             text = draft.original(span)
             if draft.facts(span).media or len(text) <= self.over_chars:
                 continue
-            folded = self._folded(draft, text, keep(draft, span, large, self.when))
+            folded = self._folded(draft, span, keep(draft, span, large, self.when))
             if folded is not None:
                 check = f"{values_at_their_paths(text, folded.text)} values stand at their paths in the source"
                 why = f"JSON of {span.tokens} tokens folded"
                 yield Rewrite(span.id, with_text(span.item.raw, folded.text), why, check)
 
-    def _folded(self, draft: Draft, text: str, keep_tokens: int) -> Folded | None:
+    def _folded(self, draft: Draft, span: Span, keep_tokens: int) -> Folded | None:
+        text, back = draft.original(span), draft.back(span)
         if self.over_chars:
-            return fold_to_shape(text, depth=self.depth, items=self.items, measure=draft.measure)
-        return fold_json(text, keep_tokens=keep_tokens, measure=draft.measure)
+            return fold_to_shape(text, depth=self.depth, items=self.items, measure=draft.measure, back=back)
+        return fold_json(text, keep_tokens=keep_tokens, measure=draft.measure, back=back)

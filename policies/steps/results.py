@@ -95,7 +95,8 @@ def threshold(draft: Draft, span: Span, tokens: int, share: float) -> int:
 
 def stubbable(draft: Draft, keep_rounds: int) -> list[Span]:
     """`older` results that a stub may stand for, and does not yet."""
-    found = (span for span in older(draft, keep_rounds) if not span.elided and span.tokens > STUB_LEAST)
+    least = STUB_LEAST + draft.back_tokens
+    found = (span for span in older(draft, keep_rounds) if not span.elided and span.tokens > least)
     return [span for span in found if span.id not in draft.settled]
 
 
@@ -109,9 +110,10 @@ def leaving(draft: Draft, keep_rounds: Sequence[int]) -> frozenset[int]:
         return frozenset()
     stubs = stubbable(draft, min(keep_rounds))
     spare = max(0, sum(span.tokens for span in draft.tools) - draft.tools_cap)
-    if draft.total - spare - sum(span.tokens - STUB_LEAST for span in stubs) <= draft.limit:
+    if draft.total - spare - sum(span.tokens - STUB_LEAST - draft.back_tokens for span in stubs) <= draft.limit:
         return frozenset()
-    saved = {span.id: max(0, span.tokens - STUB_USUAL) for span in stubs}
+    usual = STUB_USUAL + draft.back_tokens
+    saved = {span.id: max(0, span.tokens - usual) for span in stubs}
     left, found = draft.excess - sum(saved.values()), list[int]()
     for spans in rounds_before(draft, max(keep_rounds)):
         if left <= 0:
@@ -134,6 +136,6 @@ def left_to_elide(draft: Draft, tokens: int, share: float) -> frozenset[str]:
         if need <= 0:
             break
         if span.tokens >= STUBBED_FIRST:
-            need -= span.tokens - STUB_USUAL - folds[span.id]
+            need -= span.tokens - STUB_USUAL - draft.back_tokens - folds[span.id]
             found.append(span.id)
     return frozenset(found)

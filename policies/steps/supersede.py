@@ -50,7 +50,12 @@ class Supersede:
         text = draft.original(span)
         only = digest(text, self.digest_tokens, measure=draft.measure, without=draft.original(newer))
         said = pointer(
-            span.name, text, span.tokens, "it was read again, and the newer result stands further down", only
+            span.name,
+            text,
+            span.tokens,
+            "it was read again, and the newer result stands further down",
+            only,
+            draft.back(span),
         )
         return Elide(span.id, with_text(span.item.raw, said), f"superseded by {newer.id}", "a later result exists")
 

@@ -87,7 +87,8 @@ def _is_long_text(draft: Draft, spans: tuple[Span, ...]) -> bool:
 
 
 def _shorter(draft: Draft, span: Span, over: int, why: str) -> Rewrite:
-    short = clip(draft.original(span), keep_tokens=span.tokens - over - NOTE_SLACK, measure=draft.measure)
+    keep = span.tokens - over - NOTE_SLACK
+    short = clip(draft.original(span), keep_tokens=keep, measure=draft.measure, back=draft.back(span))
     return Rewrite(span.id, with_text(span.item.raw, short), why)
 
 

@@ -18,6 +18,7 @@ from policies.pipeline import plan_once
 from policies.plan import Plan
 from policies.policy import Policy
 from policies.recorded import Node, Recorded, decoded, encoded, fold
+from policies.refs import Refs
 from policies.request import ChatRequest, Item
 from proxy.ranks import load
 
@@ -60,10 +61,13 @@ class Talk:
     counter: Counter
     budget: Budget
     memory: Memory = field(default_factory=Memory)
+    refs: Refs | None = None
+    originals: dict[str, bytes] = field(default_factory=dict)  # what all requests had stored
 
     def send(self, body: bytes) -> tuple[ChatRequest, Plan]:
         request = ChatRequest.parse(body)
-        made = solve(plan_once(request, self.policy, self.counter, self.budget), self.memory.answer)
+        made = solve(plan_once(request, self.policy, self.counter, self.budget, refs=self.refs), self.memory.answer)
+        self.originals |= made.originals
         if made.record is not None:
             self.memory.keep(request, made.record)
         return request, made
