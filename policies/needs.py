@@ -9,6 +9,8 @@ from typing import TypeVar
 
 import msgspec
 
+from policies.counting.calibration import Calibration
+from policies.counting.observed import Anchor
 from policies.recorded import Recorded
 from policies.request import Prompt
 
@@ -23,6 +25,25 @@ class Recall(msgspec.Struct, frozen=True):
     """What was decided for the longest known prefix of this conversation? Answered with what is recorded of it."""
 
     prompt: Prompt
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What did the upstream bill before? `counter` is the base counter, `exact` whether its bill of the prompt is.
+    `close`: a decision is near, so that the bills of this conversation matter too. Answered with Learned."""
+
+    prompt: Prompt
+    counter: str
+    exact: bool
+    close: bool
+
+
+class Learned(msgspec.Struct, frozen=True):
+    """`calibration` is in force until the conversation's next epoch, which is to keep `fresh`. `anchor` is the bill of
+    the longest prefix that is known."""
+
+    calibration: Calibration
+    fresh: Calibration
+    anchor: Anchor | None = None
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -45,8 +66,8 @@ class Reply(msgspec.Struct, frozen=True):
     tokens: int
 
 
-Need = ServerCount | Recall | Ask | Anybody
-Answer = int | Reply | Recorded | None
+Need = ServerCount | Recall | Usage | Ask | Anybody
+Answer = int | Reply | Recorded | Learned | None
 T = TypeVar("T")
 Asking = Generator[Need, Answer, T]
 

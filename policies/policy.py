@@ -79,6 +79,12 @@ class Policy:
         lowest = self.levels[ORDER[0]].lowest
         return lowest if self.first_sight is None else min(self.first_sight, lowest)
 
+    def threshold(self, limit: int | None) -> float | None:
+        """Tokens of a prompt below which no step has anything to say; None: none ever has."""
+        if limit is None:
+            return None
+        return self.lowest * limit if self.waits else 0.0
+
     @classmethod
     def parse(cls, text: str, place: str, read: Read | None = None, find: Find | None = None) -> "Policy":
         """`place` is the file's name, for messages; `read` gives the text of a file that the policy names (a

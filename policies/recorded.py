@@ -61,6 +61,7 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
     policy: str = ""  # its digest
     whole: bool = True
     reminded: int = FRONT  # index of the message that holds the newest reminder
+    calibration: bytes = b""  # how the upstream counts, as known when an epoch began; b"": nothing was known
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -71,6 +72,7 @@ class Recorded(msgspec.Struct, frozen=True):
     made: Mapping[int, Made]
     sent: Sent
     reminded: int = FRONT
+    calibration: bytes = b""  # in force until the next epoch
     moved: bool = False  # the client changed its own prefix: what still applies stands in an epoch of its own
 
     @classmethod
@@ -81,7 +83,8 @@ class Recorded(msgspec.Struct, frozen=True):
     def after(self, node: Node) -> "Recorded":
         """The state once `node` was added to it."""
         made = node.made if node.whole else {**self.made, **node.made}
-        return Recorded(node.count, node.epoch, made, node.sent, node.reminded)
+        calibration = node.calibration if node.whole else self.calibration
+        return Recorded(node.count, node.epoch, made, node.sent, node.reminded, calibration)
 
 
 def fold(nodes: Iterable[Node]) -> Recorded | None:
@@ -92,7 +95,7 @@ def fold(nodes: Iterable[Node]) -> Recorded | None:
         if state is not None:
             state = state.after(node)
         elif node.whole:
-            state = Recorded(node.count, node.epoch, node.made, node.sent, node.reminded)
+            state = Recorded(node.count, node.epoch, node.made, node.sent, node.reminded, node.calibration)
     return state
 
 

@@ -105,8 +105,9 @@ class ChatRequest(msgspec.Struct, frozen=True):
                 return value
         return None
 
-    def forward(self, prompt: Prompt) -> bytes:
-        """The body that carries `prompt`: the received bytes themselves when nothing changed, else spliced."""
+    def forward(self, prompt: Prompt, beside: Mapping[str, bytes] = {}) -> bytes:
+        """The body that carries `prompt`: the received bytes themselves when nothing changed, else spliced, with the
+        fields of `beside` put in too."""
         if prompt is self.prompt:
             return self.body
         changes: dict[str, bytes | None] = {}
@@ -118,7 +119,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
                 changes["tool_choice"] = prompt.tool_choice
         elif changes and not prompt.tools:
             changes.update(self._without_tools())
-        return self.object.splice(changes) if changes else self.body
+        return self.object.splice({**changes, **beside}) if changes else self.body
 
     def _without_tools(self) -> dict[str, bytes | None]:
         """Fields that no request may carry which offers no tools: repaired in what leaves edited (DESIGN 1.3)."""

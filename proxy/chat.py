@@ -14,7 +14,7 @@ from proxy.planner import BROKE_OFF, CLIENT_LEFT, Call, Outcome
 from proxy.readback import Way, resolve
 from proxy.readback_usage import relay_quietly
 from proxy.relay import UNBUFFERED, attended, relay
-from proxy.sending import outgoing_of, sent
+from proxy.sending import outgoing_of, sent, sent_asking
 from proxy.sse import MAX_BUFFER, STREAM_TAIL, Tap, Usage
 from proxy.state import State
 from proxy.upstream import Outgoing, Reply
@@ -56,7 +56,7 @@ async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: C
 
 async def _forward(state: State, exchange: Exchange, outcome: Outcome, call: Call, rest: bytes) -> Ended:
     out = outgoing_of(state, exchange, call, outcome.body, rest)
-    reply = await sent(state, out)
+    reply, outcome = await sent_asking(state, out, outcome)
     try:
         return await _relay(state, exchange, reply, outcome, call, out)
     except BrokenOff:

@@ -1,12 +1,15 @@
 """Answers what planning asks for: counts by the upstream's own tokenizer, words by the side model (DESIGN 3, Needs)."""
 
+import asyncio
 from collections.abc import Mapping
+from concurrent.futures import Executor
 
 import msgspec
 
-from policies.needs import Answer, Anybody, Ask, Need, Recall
+from policies.needs import Answer, Anybody, Ask, Need, Recall, Usage
+from policies.pipeline import Planning
 from policies.plan import Plan
-from proxy.recall import Conversation
+from proxy.learning import Learning
 from proxy.servercount import ServerCount
 from proxy.sidemodel import Questions
 
@@ -17,12 +20,26 @@ class Driver(msgspec.Struct, frozen=True):
     counts: ServerCount | None
     told: Mapping[str, str]
     questions: Questions | None = None
-    conversation: Conversation | None = None
+    learning: Learning | None = None
+
+    async def drive(self, steps: Planning, thread: Executor, *, is_work: bool) -> Plan:
+        """The plan that `steps` come to; what is work is done in the thread."""
+        loop, answered = asyncio.get_running_loop(), None
+        while True:
+            work = loop.run_in_executor(thread, _advance, steps, answered) if is_work else None
+            need = _advance(steps, answered) if work is None else await work
+            if isinstance(need, Plan):
+                return need
+            answered = await self.answer(need)
+            if isinstance(need, Ask):
+                is_work = True  # what is made of words, a summary to check above all, is work
 
     async def answer(self, need: Need) -> Answer:
         """None: there is nobody to ask, it failed, or it took too long."""
         if isinstance(need, Recall):
-            return None if self.conversation is None else await self.conversation.recall(need.prompt)
+            return None if self.learning is None else await self.learning.conversation.recall(need.prompt)
+        if isinstance(need, Usage):
+            return None if self.learning is None else await self.learning.answer(need)
         if isinstance(need, Ask):
             return None if self.questions is None else await self.questions.answer(need)
         if isinstance(need, Anybody):
@@ -34,3 +51,11 @@ class Driver(msgspec.Struct, frozen=True):
         if self.questions is None or not self.questions.spent:
             return made
         return msgspec.structs.replace(made, side_tokens=self.questions.spent)
+
+
+def _advance(steps: Planning, answered: Answer) -> Need | Plan:
+    try:
+        return steps.send(answered)
+    except StopIteration as done:
+        made: Plan = done.value
+        return made

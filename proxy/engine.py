@@ -16,6 +16,7 @@ from policies.needs import solve
 from policies.pipeline import Planning, plan
 from policies.plan import Plan
 from policies.policy import Policy
+from policies.reckoning import frozen, reckon
 from policies.request import BadRequest, ChatRequest
 from policies.steps.emergency import Emergency
 from policies.steps.fit import Fit
@@ -106,7 +107,14 @@ class Engine:
             raise BadRequest(str(error)) from None
         budget = self._budget(policy, request, window, margin_of(bill, counter))
         server = self._budget(policy, request, window, EXACT) if ask_server else None
-        return (yield from plan(request, policy, counter, budget, bill, server=server))
+        reckoned = None
+        if server is None:
+            reckoned = yield from reckon(counter, bill, request.prompt, policy.threshold(budget.limit))
+        if reckoned is not None:
+            counter, bill = reckoned.counter, reckoned.bill
+            budget = self._budget(policy, request, window, reckoned.margin)
+        made = yield from plan(request, policy, counter, budget, bill, server=server)
+        return frozen(made, reckoned)
 
     def _budget(self, policy: Policy, request: ChatRequest, window: Window | None, margin: Margin) -> Budget:
         """A window that is given with the request or by setting goes before the policy's, and that before what is known

@@ -1,6 +1,6 @@
 """The seam between carrying a request and shaping it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -34,7 +34,8 @@ class Call(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True):
     """What planning came to. `body` is the received bytes object itself when nothing was edited; `headers` are added to
     the response; a `refusal` is answered instead of forwarding. With `readback` the upstream was offered the proxy's
-    own tool; with `hides_usage` the client did not ask for the usage chunk that its stream will have."""
+    own tool; with `hides_usage` the client did not ask for the usage chunk that its stream will have, and `unasked`,
+    which is called when the upstream refused that, makes the body that does not ask for it."""
 
     body: bytes
     headers: Sequence[Header] = ()
@@ -42,6 +43,7 @@ class Outcome(msgspec.Struct, frozen=True):
     note: object = None  # the planner's own, handed back in `finished`
     readback: Readback | None = None
     hides_usage: bool = False
+    unasked: Callable[[], bytes] | None = None
 
 
 class Planner(Protocol):

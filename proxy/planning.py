@@ -16,18 +16,17 @@ from prometheus_client import CollectorRegistry
 
 from policies.annotated import NoteReader
 from policies.compaction import Compaction
-from policies.needs import Answer, Ask, Need
-from policies.pipeline import Planning as Steps
 from policies.plan import Plan, untouched
-from policies.request import BadRequest, ChatRequest
+from policies.request import BadRequest, ChatRequest, Prompt
 from proxy.access import Access
+from proxy.bills import Bills
 from proxy.context_api import Context, install
 from proxy.discovery import Discovery, Windows
 from proxy.driver import Driver
 from proxy.engine import Engine
 from proxy.errors import JSON, Refusal, refusal_of
-from proxy.headers import Header
 from proxy.history import History
+from proxy.learning import Learning
 from proxy.memories import Memories
 from proxy.metrics import Metrics
 from proxy.observe import About, Ending, Record, headers
@@ -35,7 +34,6 @@ from proxy.planner import Call, Outcome
 from proxy.policyfile import load
 from proxy.policyshelf import Shelf
 from proxy.promptfiles import load as load_prompts
-from proxy.recall import Conversation
 from proxy.refusals import Answer as Refused
 from proxy.refusals import answer
 from proxy.routing import Upstream
@@ -63,7 +61,8 @@ class Note(msgspec.Struct, frozen=True):
     upstream: Upstream
     started: float
     planned: float
-    conversation: Conversation
+    learning: Learning
+    sent: Prompt
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -89,6 +88,7 @@ class Planning:
         self._prompts = Watched(lambda seen: load_prompts(settings.prompts, seen))
         self._notes = NoteReader()
         self._memories = Memories(settings)
+        self._bills = Bills(self._memories.ledger)
         self._compaction = Compaction.of()
         self._windows = Windows(engine.overrides, engine.table)
         self._client = client or httpx2.AsyncClient(follow_redirects=False, trust_env=False)
@@ -100,6 +100,7 @@ class Planning:
     def install(self, api: FastAPI, access: Access, registry: CollectorRegistry) -> None:
         registry.register(self._telling)
         self._memories.register(registry)
+        self._bills.register(registry)
         if self._side is not None:
             registry.register(self._side.metrics)
         settings = self._settings
@@ -115,6 +116,7 @@ class Planning:
 
     async def close(self) -> None:
         self._telling.settle()
+        await self._bills.close()
         await self._memories.close()
         self._loading.cancel()
         self._watching.cancel()
@@ -132,7 +134,8 @@ class Planning:
             wanted = Wanted.of(call, request.model, self._shelf.value, self._settings)
             request = self._notes.bare(request)
             conversation = self._memories.conversation(call, request, wanted.mode)
-            made = await self._planned(request, call, wanted, conversation)
+            learning = self._bills.learning(call, request.model, conversation, wanted.mode)
+            made = await self._planned(request, call, wanted, learning)
         except (Refusal, BadRequest) as fault:
             refused = fault if isinstance(fault, Refusal) else refusal_of(fault)
             return Outcome(b"", (), Refused(refused.status, [JSON, *refused.headers], refused.body))
@@ -150,8 +153,13 @@ class Planning:
         self._telling.planned(record)
         self.history.add(record)
         shown = headers(record) if self._settings.report_headers else []
-        note = Note(record, call.upstream, started, time.perf_counter(), conversation)
-        return _outcome(request, made, shown, (wanted, note))
+        sent = request.prompt if record.observing else made.prompt
+        note = Note(record, call.upstream, started, time.perf_counter(), learning, sent)
+        if made.refusal is None or record.observing:
+            outcome = self._bills.outcome(request, sent, call.upstream.name)
+            return msgspec.structs.replace(outcome, headers=shown, note=note)
+        told = answer(request, made, wanted.policy.on_refuse, about.id, int(about.at))
+        return Outcome(b"", shown, told, note)
 
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:
         note = outcome.note
@@ -159,7 +167,9 @@ class Planning:
             return
         upstream = None if outcome.refusal is not None else time.perf_counter() - note.planned
         self._telling.finished(note.record, Ending(status, usage, note.planned - note.started, upstream))
-        self._memories.settle(note.conversation, status)
+        self._memories.settle(note.learning.conversation, status)
+        if usage is not None:
+            note.learning.billed(self.engine.counter(note.record.about.model), note.sent, note.record, usage)
 
     def learn(self, outcome: Outcome, error: bytes) -> None:
         if isinstance(outcome.note, Note):
@@ -181,7 +191,7 @@ class Planning:
         sent = self._access.credentials(speaking, call.headers, call.upstream)
         return {name.decode(): value.decode("latin-1") for name, value in sent}
 
-    async def _planned(self, request: ChatRequest, call: Call, wanted: Wanted, conversation: Conversation) -> Plan:
+    async def _planned(self, request: ChatRequest, call: Call, wanted: Wanted, learning: Learning) -> Plan:
         asked, told = self._of(call.upstream), partial(self._told, call)
         found = await asked.discovery.found(told)
         window = self._windows.of(request.model, asked.discovery.window(request.model, found))
@@ -189,13 +199,13 @@ class Planning:
             await asyncio.to_thread(self.engine.load, request.model)
         is_work = self._is_work(request)
         counts, speaking = (asked.counts, told()) if found.counting else (None, {})
-        driver = Driver(counts, speaking, self._questions(call, wanted), conversation)
+        driver = Driver(counts, speaking, self._questions(call, wanted), learning)
         try:
             for _ in range(TRIES):
                 steps = self.engine.planning(request, window, wanted.policy, ask_server=driver.counts is not None)
-                made = await self._driven(steps, driver, is_work=is_work)
+                made = await driver.drive(steps, self._thread, is_work=is_work)
                 made = self._as_asked(request, made)
-                if made.refusal is not None or await conversation.keep(made) == "kept":
+                if made.refusal is not None or await learning.conversation.keep(made) == "kept":
                     break
             return driver.billed(made)
         except BadRequest:
@@ -219,17 +229,6 @@ class Planning:
         if len(request.body) <= INLINE_BYTES:
             return False
         return self._side is not None or self.engine.counter(request.model).new_bytes(request.prompt) > INLINE_BYTES
-
-    async def _driven(self, steps: Steps, driver: Driver, *, is_work: bool) -> Plan:
-        """What is work is done in the thread."""
-        answered: Answer = None
-        while True:
-            need = await self._in_thread(steps, answered) if is_work else _advance(steps, answered)
-            if isinstance(need, Plan):
-                return need
-            answered = await driver.answer(need)
-            if isinstance(need, Ask):
-                is_work = True  # what is made of words, a summary to check above all, is work
 
     def _side_model(self) -> SideModel | None:
         lane = self._settings.lane
@@ -265,9 +264,6 @@ class Planning:
             self.metrics.reloaded(looked)
         return looked
 
-    async def _in_thread(self, steps: Steps, answered: Answer) -> Need | Plan:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, _advance, steps, answered)
-
     def _of(self, upstream: Upstream) -> Asked:
         found = self._asked.get(upstream)
         if found is None:
@@ -279,21 +275,3 @@ class Planning:
         await asyncio.get_running_loop().run_in_executor(self._thread, self.engine.load, "")
         self.engine.counter("")
         self._ready = True
-
-
-def _outcome(request: ChatRequest, made: Plan, shown: list[Header], how: tuple[Wanted, Note]) -> Outcome:
-    wanted, note = how
-    if wanted.mode == "observe":
-        return Outcome(request.body, shown, note=note)
-    if made.refusal is None:
-        return Outcome(request.forward(made.prompt), shown, note=note)
-    about = note.record.about
-    return Outcome(b"", shown, answer(request, made, wanted.policy.on_refuse, about.id, int(about.at)), note)
-
-
-def _advance(steps: Steps, answered: Answer) -> Need | Plan:
-    try:
-        return steps.send(answered)
-    except StopIteration as done:
-        made: Plan = done.value
-        return made

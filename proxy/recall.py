@@ -92,6 +92,11 @@ class Conversation:
         self._written: list[str] = []
 
     @property
+    def links(self) -> list[bytes]:
+        """The chain keys of its messages; empty until something was asked."""
+        return self._links
+
+    @property
     def id(self) -> str:
         """Of the conversation in the ledger: how it begins, up to its first message that instructs nobody."""
         return self._links[min(1, len(self._links) - 1)].hex() if self._links else ""

@@ -30,13 +30,14 @@ class Calibrated:
         if anchor is not None:
             self.name += " anchored"
             self._anchored = self.calibration.total(anchor.seen)
+        self._last: tuple[Prompt, Seen] | None = None  # bill and margin are asked of the same prompt
 
     def bill(self, prompt: Prompt) -> Bill:
         """Each part corrected by itself; what belongs to none of them, and what the anchor adds, is overhead."""
         bill = self.base.bill(prompt)
         if self.anchor is None and not self.calibration.changes:
             return bill
-        total = self._total(Seen.of(prompt, self.base, bill))
+        total = self._total(self.seen(prompt, bill))
         known = self.base.all_facts(prompt.messages)
         messages = [self._message(tokens, facts) for tokens, facts in zip(bill.messages, known, strict=True)]
         tools = [self._tool(tokens) for tokens in bill.tools]
@@ -49,11 +50,13 @@ class Calibrated:
 
     def margin(self, prompt: Prompt) -> Margin:
         """What to keep free beside the count of `prompt`."""
-        return self.calibration.room(Seen.of(prompt, self.base), self.anchor.seen.unmeasured if self.anchor else 0)
+        return self.calibration.room(self.seen(prompt), self.anchor.seen.unmeasured if self.anchor else 0)
 
-    def seen(self, prompt: Prompt) -> Seen:
-        """The prompt as an observation or an anchor tells of it."""
-        return Seen.of(prompt, self.base)
+    def seen(self, prompt: Prompt, bill: Bill | None = None) -> Seen:
+        """The prompt as an observation or an anchor tells of it; `bill` is the base counter's, where it is known."""
+        if self._last is None or self._last[0] is not prompt:
+            self._last = prompt, Seen.of(prompt, self.base, bill)
+        return self._last[1]
 
     def facts(self, item: Item) -> Facts:
         """What is known of a message, its tokens corrected."""

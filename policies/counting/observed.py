@@ -4,6 +4,8 @@
 `policies.counting.calibration` reads a state when an epoch allows it.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from policies.counting import Bill, Counter
@@ -150,6 +152,14 @@ def observe(state: State, observation: Observation, counter: str) -> State:
     points = (*(known for known in state.points if known != point), point)  # one prompt sent often is one prompt
     miss = observation.counted, max(0, tokens - observation.counted - MEDIA_ROOM * seen.unmeasured)
     return msgspec.structs.replace(state, points=points[-KEPT:], misses=(*state.misses, miss)[-SCORED:])
+
+
+def agree(state: State, right: Sequence[tuple[int, int]], counter: str) -> State:
+    """The next state after counts by known rules that were right: tokens, and by how many each fell short. Their
+    prompts teach nothing, but what was wrong before is the older for them."""
+    if state.counter != counter:
+        state = State(counter=counter)
+    return msgspec.structs.replace(state, misses=(*state.misses, *right)[-SCORED:])
 
 
 def is_estimate(counter: str) -> bool:
