@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from policies.plan import Decision, Level, Plan
+from policies.recorded import Epoch
 from policies.spans import Bucket, Span
 
 
@@ -49,6 +50,9 @@ class Report(msgspec.Struct, frozen=True):
     failed_steps: tuple[str, ...]
     over_cap: dict[str, int]  # buckets that cost more than their cap in what is sent, each with its cap
     side_tokens: int = 0  # what the side model cost
+    epoch: Epoch | None = None  # in which the conversation is
+    opened: bool = False  # by this request
+    reused: int = 0  # tokens that stand as an earlier request sent them
 
     @classmethod
     def of(cls, plan: Plan) -> "Report":
@@ -76,6 +80,9 @@ class Report(msgspec.Struct, frozen=True):
             failed_steps=plan.failed_steps,
             over_cap={bucket.value: cap for bucket, cap in plan.caps.items() if sent[bucket] > cap},
             side_tokens=plan.side_tokens,
+            epoch=plan.epoch,
+            opened=plan.opened,
+            reused=plan.reused,
         )
 
     @property

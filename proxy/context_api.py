@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 import msgspec
-from fastapi import APIRouter, Depends, FastAPI, Query, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
@@ -24,6 +24,7 @@ from proxy.access import Access
 from proxy.context_models import Counted, Error, PastRequest, Planned, Requests, ToolsUsed
 from proxy.errors import Refusal, error_body, refusal_of
 from proxy.history import KEPT, History
+from proxy.ledger import LedgerFault
 from proxy.objects import count_object, plan_object, record_object
 from proxy.observe import facts
 from proxy.tooluse import tools_used
@@ -32,7 +33,11 @@ PlanIt = Callable[[ChatRequest, int | None, str, str | None], Awaitable[Plan]]
 """A request, the window to plan for in tokens (None: that of its model), the tenant, and the policy that is asked for
 (None: that of its route) → its plan; nothing is forwarded. Raises Refusal for a policy that may not be asked for."""
 
+Original = Callable[[str, str], Awaitable[bytes | None]]
+"""Tenant and ref → what was taken out, as it is stored; None where nothing is. Raises LedgerFault."""
+
 MOST_LISTED = 100
+REF = r"^tr_[0-9a-f]{16,64}$"
 
 _BODY: dict[str, Any] = {
     "requestBody": {
@@ -57,6 +62,7 @@ class Context:
     history: History
     plan: PlanIt
     count: Callable[[ChatRequest], Awaitable[Plan]]
+    original: Original
     anonymous: bool
     max_body_bytes: int
 
@@ -129,7 +135,21 @@ def routes(context: Context) -> APIRouter:
             raise Refusal(404, "no such request of this caller is remembered; only the last ones are", code="not_found")
         return _json(record_object(record))
 
+    _results(router, context)
     return router
+
+
+def _results(router: APIRouter, context: Context) -> None:
+    @router.get("/results/{ref}", responses={404: {"model": Error}, 503: {"model": Error}})
+    async def result(request: Request, ref: Annotated[str, Path(pattern=REF)]) -> Response:
+        """An original that was taken out of a prompt, byte for byte, by the ref that its stub names."""
+        try:
+            original = await context.original(context.tenant(request), ref)
+        except LedgerFault as fault:
+            raise Refusal(503, str(fault), code="ledger_unavailable") from None
+        if original is None:
+            raise Refusal(404, "no original of this caller is stored under that ref", code="not_found")
+        return Response(original, media_type="text/plain; charset=utf-8")
 
 
 def _json(body: bytes) -> Response:

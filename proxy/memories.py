@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry
 from policies.request import ChatRequest
 from proxy.ledger.metrics import LedgerMetrics
 from proxy.ledger.opening import open_ledger
+from proxy.metrics import Metrics
 from proxy.observe import Mode
 from proxy.planner import Call
 from proxy.recall import Conversation, Memory
@@ -17,10 +18,10 @@ class Memories:
     """`ledger` is the store that the settings ask for. What is only observed is remembered apart, and nowhere but
     here."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self._metrics = LedgerMetrics()
         self.ledger = open_ledger(settings, self._metrics)
-        self._enforced, self._observed = Memory(self.ledger), Memory(None)
+        self._enforced, self._observed = Memory(self.ledger, metrics.changed), Memory(None, metrics.changed)
         self._settling: set[asyncio.Task[None]] = set()
 
     def register(self, registry: CollectorRegistry) -> None:
@@ -35,6 +36,10 @@ class Memories:
 
     def conversation(self, call: Call, request: ChatRequest, mode: Mode) -> Conversation:
         return Conversation(self._enforced if mode == "enforce" else self._observed, call, request)
+
+    async def original(self, tenant: str, ref: str) -> bytes | None:
+        """What was taken out, as it is stored. Raises LedgerFault."""
+        return (await self.ledger.get(tenant, "original", [ref])).get(ref)
 
     def settle(self, conversation: Conversation, status: int) -> None:
         """The answer came, with this status: what was decided is confirmed or taken back, and nobody waits for it."""

@@ -17,6 +17,8 @@ from prometheus_client import Metric
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+from policies.recovery import Change
+from policies.report import Report
 from proxy.observe import LABEL, Ending, Record
 from proxy.tooluse import calls, forwarded_tokens, offers
 
@@ -27,6 +29,7 @@ SIZES = (256, 1_024, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072, 262_144, 524
 OVERHEAD = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)  # seconds
 UPSTREAM = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)  # seconds
 DRIFT = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.001, 1.01, 1.02, 1.05, 1.1, 1.25, 2.0)  # billed / counted
+REUSE = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99)
 MOST_CHILDREN = 2_000  # of one metric; what would come on top is counted under "other"
 
 
@@ -119,6 +122,21 @@ class Metrics(Collector):
             "Policy, constitution and prompt files that changed: 'loaded', or 'invalid' and the old ones kept.",
             ("outcome",),
         )
+        self._epochs = Counts(
+            "epochs",
+            "Epochs, at which earlier bytes changed: because of pressure, because it did not fit (forced), or because "
+            "the client changed them (client).",
+            ("level", "because"),
+        )
+        self._changes = Counts(
+            "client_changes", "What clients did to the history that they sent before, where it was found.", ("change",)
+        )
+        self._reuse = Values(
+            "prefix_reuse_ratio",
+            "Tokens sent as an earlier request sent them / tokens sent, once something was decided.",
+            "upstream",
+            REUSE,
+        )
         self._drift = Values(
             "count_drift_ratio", "Prompt tokens that the upstream billed / counted here.", "upstream", DRIFT
         )
@@ -141,6 +159,8 @@ class Metrics(Collector):
         else:
             self._stage("sent", record, record.forwarded, record.forwarded_total)
         self._requests.add(report.level.value, record.outcome)
+        if report.epoch is not None and not record.observing:
+            self._epoch(report, upstream)
         for decision in report.decisions:
             self._decisions.add(
                 decision.step, decision.action.value if decision.outcome == "applied" else decision.outcome
@@ -161,6 +181,16 @@ class Metrics(Collector):
         billed = ending.usage.get("prompt_tokens") if ending.usage else None
         if isinstance(billed, int) and billed > 0 and record.forwarded_total:
             self._drift.see(upstream, billed / record.forwarded_total)
+
+    def changed(self, change: Change) -> None:
+        """A client changed what it sent before."""
+        self._changes.add(change)
+
+    def _epoch(self, report: Report, upstream: str) -> None:
+        if report.opened and report.epoch is not None:
+            self._epochs.add(report.epoch.level.value, report.epoch.because)
+        if report.sent_total:
+            self._reuse.see(upstream, report.reused / report.sent_total)
 
     def fell_back(self, sent: Fallback) -> None:
         """Planning broke; `sent` is what went out instead."""

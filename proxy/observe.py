@@ -152,6 +152,7 @@ def facts(record: Record) -> dict[str, Any]:
         "buckets": {"received": received, "sent": received if same else _told(record.forwarded)},
         "done": report.done,
     }
+    told |= _epoch(report)
     if record.observing:
         told["planned"] = report.sent_total
     if report.side_tokens:
@@ -165,6 +166,13 @@ def facts(record: Record) -> dict[str, Any]:
     if about.session:
         told["session"] = about.session[:LABEL]
     return told
+
+
+def _epoch(report: Report) -> dict[str, Any]:
+    if report.epoch is None:
+        return {}
+    opened = {"opened": report.epoch.because} if report.opened else {}
+    return {"epoch": report.epoch.number, "reused": report.reused} | opened
 
 
 @lru_cache(4)

@@ -87,7 +87,7 @@ class Planning:
         self._shelf = Watched(lambda seen: Shelf.load(settings.policy, settings.policies, seen))
         self._prompts = Watched(lambda seen: load_prompts(settings.prompts, seen))
         self._notes = NoteReader()
-        self._memories = Memories(settings)
+        self._memories = Memories(settings, self.metrics)
         self._bills = Bills(self._memories.ledger)
         self._compaction = Compaction.of()
         self._windows = Windows(engine.overrides, engine.table)
@@ -104,9 +104,9 @@ class Planning:
         if self._side is not None:
             registry.register(self._side.metrics)
         settings = self._settings
-        install(
-            api, Context(access, self.history, self._sketch, self._sum, settings.is_loopback, settings.max_body_bytes)
-        )
+        plan, count, original = self._sketch, self._sum, self._memories.original
+        local, most = settings.is_loopback, settings.max_body_bytes
+        install(api, Context(access, self.history, plan, count, original, local, most))
 
     async def open(self) -> None:
         """Loads the encoding that most models have, in the thread; until then `ready` is False."""

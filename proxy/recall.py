@@ -7,7 +7,7 @@ restart, or from another replica. Before a request leaves, what it adds is writt
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -45,10 +45,9 @@ Kept = Literal["kept", "again", "without refs"]
 class Memory:
     """What the process remembers of all conversations. `ledger` None: nothing outlives it, nothing is shared."""
 
-    def __init__(self, ledger: Store | None) -> None:
-        self.ledger = ledger
+    def __init__(self, ledger: Store | None, changed: Callable[[Change], None]) -> None:
+        self.ledger, self.changed = ledger, changed
         self.hashes = CanonicalHashes()
-        self.changes: dict[Change, int] = {}
         self._states: OrderedDict[bytes, Recorded] = OrderedDict()
         self._rounds: OrderedDict[bytes, Hidden] = OrderedDict()
 
@@ -162,12 +161,6 @@ class Conversation:
         value = msgspec.msgpack.encode(Head(b"".join(self._hashes)))
         await ledger.put(self._tenant, Entry("head", self._head_key(), value, self.id))
 
-    async def read(self, ref: str) -> bytes | None:
-        """An original, as it is stored. Raises LedgerFault."""
-        if self._ledger is None:
-            return None
-        return (await self._ledger.get(self._tenant, "original", [ref])).get(ref)
-
     async def record(self, hidden: Hidden) -> None:
         """Rounds that the client does not see, in the answer to this request. Raises LedgerFault."""
         self._memory.hold_round(self._links[-1], hidden)
@@ -233,8 +226,7 @@ class Conversation:
         pairs = recovered(dict(enumerate(old)), self._hashes)
         if state is None or not pairs:
             return None
-        what = change(old, self._hashes, pairs)
-        self._memory.changes[what] = self._memory.changes.get(what, 0) + 1
+        self._memory.changed(change(old, self._hashes, pairs))
         made = {new: state.made[then] for new, then in pairs.items() if then in state.made}
         epoch = Epoch(state.epoch.number + 1, state.epoch.level, "client", len(self._links))
         return Recorded(max(pairs) + 1, epoch, made, state.sent, moved=True)

@@ -13,8 +13,10 @@ from proxy.context_api import Context, install
 from proxy.context_models import Counted, PastRequest, Planned, Requests, ToolsUsed
 from proxy.errors import Refusal
 from proxy.history import History
+from proxy.ledger import LedgerFault
 from proxy.policyfile import load
 
+REF = "tr_" + "0123456789abcdef"
 MINE, THEIRS = {"authorization": "Bearer mine"}, {"authorization": "Bearer theirs"}
 
 
@@ -27,6 +29,16 @@ async def counted(request: ChatRequest) -> Plan:
     return engine().count(request, None)
 
 
+STORED = {REF: "one line\nand é".encode()}
+
+
+async def original(tenant: str, ref: str) -> bytes | None:
+    assert len(tenant) == 32
+    if ref.endswith("f" * 8):
+        raise LedgerFault("gone")
+    return STORED.get(ref)
+
+
 def served(history: History, *, access: Access | None = None, anonymous: bool = False) -> httpx2.AsyncClient:
     api = FastAPI()
 
@@ -34,7 +46,7 @@ def served(history: History, *, access: Access | None = None, anonymous: bool = 
     async def refused(_: Request, refusal: Refusal) -> Response:
         return Response(refusal.body, refusal.status, media_type="application/json")
 
-    install(api, Context(access or Access(), history, planned, counted, anonymous, 1_000_000))
+    install(api, Context(access or Access(), history, planned, counted, original, anonymous, 1_000_000))
     return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=api), base_url="http://edgewise", headers=MINE)
 
 
@@ -148,6 +160,7 @@ async def test_the_documentation_names_every_path_and_its_shape(client: httpx2.A
         "/context/requests",
         "/context/tools",
         "/context/requests/{id}",
+        "/context/results/{ref}",
     }
     assert told["components"]["securitySchemes"]["HTTPBearer"]["scheme"] == "bearer"
     plan_it = told["paths"]["/context/plan"]["post"]
@@ -180,3 +193,13 @@ async def test_a_message_nested_too_deep_to_be_opened_is_the_callers_fault(clien
     content = b'{"messages":[{"role":"user","content":' + b"[" * 501 + b"]" * 501 + b"}]}"
     for path in ("/context/count", "/context/plan"):
         assert "nested deeper" in error(await client.post(path, content=content), 400)["message"]
+
+
+async def test_an_original_is_given_back_byte_for_byte(client: httpx2.AsyncClient) -> None:
+    given = await client.get(f"/context/results/{REF}")
+    assert (given.status_code, given.content) == (200, STORED[REF])
+    assert given.headers["content-type"] == "text/plain; charset=utf-8"
+    assert error(await client.get("/context/results/tr_0000000000000000"), 404)["code"] == "not_found"
+    assert error(await client.get("/context/results/../state"), 404)["type"] == "invalid_request_error"
+    assert "pattern" in error(await client.get("/context/results/mine"), 400)["message"]
+    assert error(await client.get("/context/results/tr_ffffffffffffffff"), 503)["code"] == "ledger_unavailable"
