@@ -19,10 +19,10 @@ from policies.plan import Action, Inject, Level, Pass, Plan
 from policies.policy import Policy
 from policies.pressing import Pressing
 from policies.readback_tool import barred
-from policies.recorded import Epoch, Recorded
+from policies.recorded import Epoch, Node, Recorded
 from policies.refs import Refs
 from policies.refusal import refuse
-from policies.replay import noted, replay
+from policies.replay import freeze_sent, noted, replay, tears
 from policies.request import ChatRequest, Prompt
 from policies.sorting import sort
 from policies.spans import Span
@@ -100,10 +100,12 @@ def plan_once(
         replay(draft, editor, recorded)
     failed: list[str] = []
     pressing = Pressing(draft, editor, policy, recorded, _injections(editor, policy, failed))
-    if recorded is not None and not barred(prompt, request.number("n")):
+    pressing.begin()
+    if recorded is not None and not pressing.again and not barred(prompt, request.number("n")):
         pressing.refs = refs  # what nobody will remember gets no ref: the tool could not be offered again
     if budget.limit is None:
         draft.level = Level.UNKNOWN
+        pressing.mend()
     else:
         draft.limit, draft.window = budget.limit, budget.window
         draft.caps = policy.caps_in(budget.window)
@@ -168,6 +170,8 @@ def _place(pressing: Pressing) -> Asking[None]:
     """The note on what was dropped, then the operator's text; neither may push the prompt over its limit."""
     draft, editor, due = pressing.draft, pressing.editor, pressing.due
     notes = () if draft.frozen else (yield from note(draft, editor, reserve(draft, due), pressing.recorded))
+    if draft.frozen:
+        freeze_sent(draft)
     for left in notes:
         if _placed(draft, editor, "note", left):
             break
@@ -230,10 +234,19 @@ def _plan(
         caps=draft.caps,
         side_tokens=editor.side_tokens,
         epoch=epoch,
-        opened=record is not None and (pressing.epoch is not None or (recorded is not None and recorded.moved)),
+        opened=_opened(pressing, record),
         record=record,
         originals=originals(draft, recorded) if record is not None else {},
     )
+
+
+def _opened(pressing: Pressing, record: Node | None) -> bool:
+    """Whether bytes that were sent before may have changed: where an epoch begins, or where the first decision of a
+    conversation touches its past."""
+    if record is None:
+        return pressing.again and pressing.epoch is not None
+    first = pressing.recorded is not None and not pressing.recorded.count
+    return pressing.epoch is not None or (first and tears(pressing.draft, record))
 
 
 def _over(bill: Bill, budget: Budget) -> bool:

@@ -18,16 +18,18 @@ def reserve(draft: Draft, injections: list[Inject]) -> int:
 
 
 def place(draft: Draft, edit: Inject) -> str | None:
-    """Merge the text; the id of the message that holds it, or None when there is no place for it now."""
+    """Merge the text; the id of the message that holds it, or None when there is no place for it now. What was sent
+    before is none."""
     if edit.place == "head":
         return _head(draft, edit)
     users = [span for span in draft.messages if span.is_user]
     if edit.place == "note":
         return _merge(draft, users[0], edit, at_end=False) if users else None
     last = next((span for span in reversed(draft.messages) if span.tier is not Tier.L0), None)
-    if last is not None and last.is_result:
-        return _behind_result(draft, last, edit)
-    return _merge(draft, users[-1], edit, at_end=True) if users else None
+    holder = last if last is not None and last.is_result else users[-1] if users else None
+    if holder is None or holder.id in draft.frozen:
+        return None
+    return _behind_result(draft, holder, edit) if holder.is_result else _merge(draft, holder, edit, at_end=True)
 
 
 def _head(draft: Draft, edit: Inject) -> str:

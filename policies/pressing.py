@@ -16,7 +16,7 @@ from policies.plan import ORDER, Edit, Inject, Leaf, Level
 from policies.policy import LevelRule, Policy
 from policies.recorded import Epoch, Recorded
 from policies.refs import Refs
-from policies.replay import freeze_sent, thaw
+from policies.replay import freeze_sent, offered_key, thaw
 from policies.spans import Span
 from policies.spilling import is_offered, originals, own_tokens
 from policies.step import Step, acts_always
@@ -54,10 +54,17 @@ class Pressing:
     tool: int = 0  # tokens, kept free for our own tool, which is to be offered if refs stand in the end
 
     @property
+    def again(self) -> bool:
+        """The same request was sent before: it is sent as it was."""
+        return self.recorded is not None and self.recorded.count == len(self.draft.prompt.messages) > 0
+
+    @property
     def due(self) -> list[Inject]:
         """What is to be put in now: all of it where nothing stands yet, else a reminder that fell too far behind."""
         if self.recorded is None or not self.recorded.count or self.epoch is not None:
             return self.injections
+        if self.again:
+            return []
         behind = sum(span.tokens for span in self.draft.messages if _after(span, self.recorded.reminded))
         return [one for one in self.injections if one.place == "tail" and behind > one.every]
 
@@ -68,12 +75,42 @@ class Pressing:
         draft.read_only = tuple(one for step in policy.steps for one in getattr(step, "read_only", ()))
         draft.reserved = reserve(draft, self.due)
         draft.refs = self.refs if is_offered(draft) else None
-        failed = yield from _always(draft, self.editor, policy)
+        failed = list[str]()
+        if not self.again or draft.total > draft.limit:
+            failed = yield from self._pressed()
+        if draft.level is Level.NONE and self.recorded is not None:
+            draft.level = self.recorded.epoch.level
+        return failed
+
+    def begin(self) -> None:
+        """A client that changed its own prefix, or its tools, which stand in front of it, opens an epoch itself."""
+        recorded, draft = self.recorded, self.draft
+        if recorded is None or not recorded.count:
+            return
+        if recorded.moved:
+            self.epoch = recorded.epoch
+        elif recorded.sent.offered != offered_key(draft):
+            number, count = recorded.epoch.number + 1, len(draft.prompt.messages)
+            self.epoch = Epoch(number, recorded.epoch.level, "client", count)
+        if self.epoch is not None:
+            thaw(draft)
+
+    def mend(self) -> bool:
+        """Repairs what is going to be edited; whether it is."""
+        edited = self.editor.changed or bool(self.due)
+        if edited:
+            mend(self.draft, self.editor)
+        return edited
+
+    def _pressed(self) -> Asking[list[str]]:
+        failed = yield from _always(self.draft, self.editor, self.policy)
+        mended = self.mend()
+        self.editor.settle()
         failed += yield from self._at_first_sight()
+        if not mended:
+            self.mend()
         if self._entered(ORDER[0]):
             failed += yield from self._open()
-        if self.epoch is None and self.recorded is not None and self.recorded.count:
-            self.draft.level = self.recorded.epoch.level
         return failed
 
     def _at_first_sight(self) -> Asking[list[str]]:
@@ -85,7 +122,7 @@ class Pressing:
         if not self.recorded.count and _pressure(draft, self.policy).value < begins:
             return failed
         frozen = draft.frozen
-        freeze_sent(draft)
+        freeze_sent(draft, begun=self.recorded.count > 0)
         draft.at_first_sight = True
         for step in self.policy.steps:
             lasting = getattr(step, "reversible", False) or self.recorded.epoch.number > 0
@@ -197,9 +234,6 @@ def _always(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
     for step in policy.steps:
         if acts_always(step):
             failed += yield from run_step(draft, editor, step)
-    if editor.changed:
-        mend(draft, editor)
-        editor.settle()
     return failed
 
 

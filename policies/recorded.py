@@ -52,7 +52,8 @@ class Sent(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Node(msgspec.Struct, frozen=True, array_like=True):
-    """What one request of `count` messages added. With `whole`, it says everything anew: an epoch begins with it."""
+    """What one request of `count` messages added. With `whole`, it says everything anew: an epoch begins with it. Tools
+    are said then alone."""
 
     count: int
     epoch: Epoch
@@ -83,8 +84,9 @@ class Recorded(msgspec.Struct, frozen=True):
     def after(self, node: Node) -> "Recorded":
         """The state once `node` was added to it."""
         made = node.made if node.whole else {**self.made, **node.made}
+        sent = node.sent if node.whole else self.sent
         calibration = node.calibration if node.whole else self.calibration
-        return Recorded(node.count, node.epoch, made, node.sent, node.reminded, calibration)
+        return Recorded(node.count, node.epoch, made, sent, node.reminded, calibration)
 
 
 def fold(nodes: Iterable[Node]) -> Recorded | None:

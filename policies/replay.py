@@ -19,7 +19,7 @@ def replay(draft: Draft, editor: Editor, recorded: Recorded) -> None:
     messages = draft.messages
     for index, made in recorded.made.items():
         if index == FRONT:
-            _insert(draft, made.raws, messages[0] if messages else None, before=messages[0].id if messages else None)
+            _head(draft, made.raws, before=messages[0].id if messages else None)
         elif index < len(messages):
             following = messages[index + 1].id if index + 1 < len(messages) else None
             _again(draft, editor, messages[index], made, following)
@@ -29,10 +29,21 @@ def replay(draft: Draft, editor: Editor, recorded: Recorded) -> None:
     draft.rebill()
 
 
-def freeze_sent(draft: Draft) -> None:
-    """Freezes what an earlier request must have sent: all that stands before the client's newest messages."""
-    last = max((at for at, span in enumerate(draft.messages) if span.role == "assistant"), default=-1)
-    draft.frozen |= {span.id for span in [*draft.messages[: last + 1], *draft.tools]}
+def newest_answer(draft: Draft) -> int:
+    """Index among the live messages of the assistant's last one, behind which all is new; -1: there is none."""
+    return max((at for at, span in enumerate(draft.messages) if span.role == "assistant"), default=-1)
+
+
+def freeze_sent(draft: Draft, *, begun: bool = True) -> None:
+    """Freezes what an earlier request must have sent: all that stands before the client's newest messages. Of a
+    conversation that has not `begun` to be recorded, results with something behind them too: a request may have ended
+    with them, and was not answered."""
+    messages, last = draft.messages, newest_answer(draft)
+    frozen = {span.id for span in [*messages[: last + 1], *draft.tools]}
+    if not begun:
+        behind = max((at for at, span in enumerate(messages) if not span.is_result), default=-1)
+        frozen.update(span.id for span in messages[:behind] if span.is_result)
+    draft.frozen |= frozen
 
 
 def thaw(draft: Draft) -> None:
@@ -45,6 +56,13 @@ def thaw(draft: Draft) -> None:
             tokens = span.tokens - sum(tokens for _, tokens in span.merged)
             draft.put(msgspec.structs.replace(span, item=span.bare, tokens=tokens, merged=(), bare=None))
     draft.rebill()
+
+
+def tears(draft: Draft, node: Node) -> bool:
+    """Whether what is decided first changes what an earlier request must have sent as it came."""
+    roles = [draft.counter.facts(item).role for item in draft.prompt.messages]
+    answer = max((at for at, role in enumerate(roles) if role == "assistant"), default=0)
+    return answer > 0 and (bool(node.sent.tools) or any(index < answer for index in node.made))
 
 
 def _again(draft: Draft, editor: Editor, span: Span, made: Made, following: str | None) -> None:
@@ -68,19 +86,20 @@ def _again(draft: Draft, editor: Editor, span: Span, made: Made, following: str 
     editor.record_replay(made.step, span, draft.cost(put, item), made.because)
 
 
-def _insert(draft: Draft, raws: Sequence[bytes], beside: Span | None, *, before: str | None) -> None:
+def _head(draft: Draft, raws: Sequence[bytes], *, before: str | None) -> None:
+    """The operator's text before all messages, where no system message could carry it."""
+    for item in map(Item.of, raws):
+        draft.insert(Span("n-head", item, Bucket.REMINDER, Tier.L0, Evict.PINNED, 0, "system"), before=before)
+
+
+def _insert(draft: Draft, raws: Sequence[bytes], beside: Span, *, before: str | None) -> None:
     """Further messages, which the client never saw; all in the round of the one they stand behind."""
+    turn, number_of = beside.turn, beside.round
     for number, raw in enumerate(raws):
-        item = Item.of(raw)
+        item, name = Item.of(raw), f"r{beside.id[1:]}.{number}"
         role = draft.counter.facts(item).role
-        if beside is None or role == "system":
-            span = Span("n-head", item, Bucket.REMINDER, Tier.L0, Evict.PINNED, 0, role)
-        else:
-            bucket = Bucket.TOOL_RESULTS if role == "tool" else Bucket.HISTORY
-            name = f"r{beside.id[1:]}.{number}"
-            span = Span(
-                name, item, bucket, Tier.L3, Evict.RECONSTRUCTIBLE, 0, role, turn=beside.turn, round=beside.round
-            )
+        bucket = Bucket.TOOL_RESULTS if role == "tool" else Bucket.HISTORY
+        span = Span(name, item, bucket, Tier.L3, Evict.RECONSTRUCTIBLE, 0, role, turn=turn, round=number_of)
         draft.insert(span, before=before)
 
 
@@ -105,7 +124,9 @@ def offered_key(draft: Draft) -> bytes:
 
 
 def noted(draft: Draft, editor: Editor, recorded: Recorded | None, epoch: Epoch, policy: str) -> Node | None:
-    """What this request adds to what is recorded; None: nothing."""
+    """What this request adds to what is recorded; None: nothing, or the same request was recorded before."""
+    if recorded is not None and recorded.count == len(draft.prompt.messages) and not recorded.moved:
+        return None
     whole = recorded is None or not recorded.count or recorded.moved or epoch is not recorded.epoch
     groups = draft.placed()
     decided = {span: one for one in editor.decisions if one.outcome == "applied" for span in one.spans}
@@ -119,11 +140,12 @@ def noted(draft: Draft, editor: Editor, recorded: Recorded | None, epoch: Epoch,
         if received is None and not spans:
             continue
         made[index] = _made(index, received, _lasting(spans, last=index + 2 == len(groups)), decided)
-    sent = _sent(draft) if whole or recorded is None else recorded.sent
+    sent = _sent(draft) if whole else Sent()
     begins = recorded is None or not recorded.count
     if not made and (not whole or (begins and not sent.tools and not sent.own)):
         return None
-    reminded = max((at for at, one in made.items() if _reminds(one)), default=recorded.reminded if recorded else FRONT)
+    earlier = FRONT if whole or recorded is None else recorded.reminded
+    reminded = max((at for at, one in made.items() if _reminds(one)), default=earlier)
     return Node(len(draft.prompt.messages), epoch, made, sent, policy, whole, reminded)
 
 
