@@ -17,6 +17,7 @@ from policies.pipeline import Planning, plan
 from policies.plan import Plan
 from policies.policy import Policy
 from policies.reckoning import frozen, reckon
+from policies.refs import Refs
 from policies.request import BadRequest, ChatRequest
 from policies.steps.emergency import Emergency
 from policies.steps.fit import Fit
@@ -68,12 +69,18 @@ class Engine:
         return model in self._counters or ranks.is_loaded(encoding_of(model))
 
     def planning(
-        self, request: ChatRequest, window: Window | None, policy: Policy | None = None, *, ask_server: bool
+        self,
+        request: ChatRequest,
+        window: Window | None,
+        policy: Policy | None = None,
+        *,
+        ask_server: bool,
+        refs: Refs | None = None,
     ) -> Planning:
         """The plan as a generator of needs (see `policies.pipeline`); nothing is counted before it is asked.
 
         Raises BadRequest, as all that plans here does, for a message or tool that is nested too deep to be opened."""
-        return self._planning(policy or self.policy, request, window, ask_server=ask_server)
+        return self._planning(policy or self.policy, request, window, ask_server=ask_server, refs=refs)
 
     def plan_sync(self, request: ChatRequest, window: int | None, policy: Policy | None = None) -> Plan:
         """The plan by our own count, at once; `window` in tokens, None: what is known of the request's model."""
@@ -98,7 +105,15 @@ class Engine:
     def _window(self, request: ChatRequest, tokens: int | None) -> Window | None:
         return Window(tokens, "given") if tokens else window_of(request.model, self.overrides, self.table)
 
-    def _planning(self, policy: Policy, request: ChatRequest, window: Window | None, *, ask_server: bool) -> Planning:
+    def _planning(
+        self,
+        policy: Policy,
+        request: ChatRequest,
+        window: Window | None,
+        *,
+        ask_server: bool,
+        refs: Refs | None = None,
+    ) -> Planning:
         """A generator, so that all of it runs where its driver runs it, which may be a thread."""
         counter = self.counter(request.model)
         try:
@@ -113,7 +128,7 @@ class Engine:
         if reckoned is not None:
             counter, bill = reckoned.counter, reckoned.bill
             budget = self._budget(policy, request, window, reckoned.margin)
-        made = yield from plan(request, policy, counter, budget, bill, server=server)
+        made = yield from plan(request, policy, counter, budget, bill, server=server, refs=refs)
         return frozen(made, reckoned)
 
     def _budget(self, policy: Policy, request: ChatRequest, window: Window | None, margin: Margin) -> Budget:

@@ -21,7 +21,8 @@ class Memories:
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self._metrics = LedgerMetrics()
         self.ledger = open_ledger(settings, self._metrics)
-        self._enforced, self._observed = Memory(self.ledger, metrics.changed), Memory(None, metrics.changed)
+        kept = None if settings.ledger == "off" else self.ledger
+        self._enforced, self._observed = Memory(kept, metrics.changed), Memory(None, metrics.changed)
         self._settling: set[asyncio.Task[None]] = set()
 
     def register(self, registry: CollectorRegistry) -> None:

@@ -30,10 +30,13 @@ from proxy.learning import Learning
 from proxy.memories import Memories
 from proxy.metrics import Metrics
 from proxy.observe import About, Ending, Record, headers
+from proxy.offering import readback_of
 from proxy.planner import Call, Outcome
 from proxy.policyfile import load
 from proxy.policyshelf import Shelf
 from proxy.promptfiles import load as load_prompts
+from proxy.readback import Readback
+from proxy.recall import Conversation
 from proxy.refusals import Answer as Refused
 from proxy.refusals import answer
 from proxy.routing import Upstream
@@ -88,7 +91,7 @@ class Planning:
         self._prompts = Watched(lambda seen: load_prompts(settings.prompts, seen))
         self._notes = NoteReader()
         self._memories = Memories(settings, self.metrics)
-        self._bills = Bills(self._memories.ledger)
+        self.bills = Bills(self._memories.ledger)
         self._compaction = Compaction.of()
         self._windows = Windows(engine.overrides, engine.table)
         self._client = client or httpx2.AsyncClient(follow_redirects=False, trust_env=False)
@@ -100,7 +103,7 @@ class Planning:
     def install(self, api: FastAPI, access: Access, registry: CollectorRegistry) -> None:
         registry.register(self._telling)
         self._memories.register(registry)
-        self._bills.register(registry)
+        self.bills.register(registry)
         if self._side is not None:
             registry.register(self._side.metrics)
         settings = self._settings
@@ -116,7 +119,7 @@ class Planning:
 
     async def close(self) -> None:
         self._telling.settle()
-        await self._bills.close()
+        await self.bills.close()
         await self._memories.close()
         self._loading.cancel()
         self._watching.cancel()
@@ -134,7 +137,7 @@ class Planning:
             wanted = Wanted.of(call, request.model, self._shelf.value, self._settings)
             request = self._notes.bare(request)
             conversation = self._memories.conversation(call, request, wanted.mode)
-            learning = self._bills.learning(call, request.model, conversation, wanted.mode)
+            learning = self.bills.learning(call, request.model, conversation, wanted.mode)
             made = await self._planned(request, call, wanted, learning)
         except (Refusal, BadRequest) as fault:
             refused = fault if isinstance(fault, Refusal) else refusal_of(fault)
@@ -156,10 +159,17 @@ class Planning:
         sent = request.prompt if record.observing else made.prompt
         note = Note(record, call.upstream, started, time.perf_counter(), learning, sent)
         if made.refusal is None or record.observing:
-            outcome = self._bills.outcome(request, sent, call.upstream.name)
-            return msgspec.structs.replace(outcome, headers=shown, note=note)
+            outcome = self.bills.outcome(request, sent, call.upstream.name)
+            back = None if record.observing else self._readback(request, made, conversation)
+            return msgspec.structs.replace(outcome, headers=shown, note=note, readback=back)
         told = answer(request, made, wanted.policy.on_refuse, about.id, int(about.at))
         return Outcome(b"", shown, told, note)
+
+    def _readback(self, request: ChatRequest, made: Plan, conversation: Conversation) -> Readback | None:
+        """Only of what is edited: to most requests the tool was never offered."""
+        if made.prompt is request.prompt:
+            return None
+        return readback_of(made, request, self.engine.counter(request.model), conversation)
 
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:
         note = outcome.note
@@ -201,12 +211,15 @@ class Planning:
         counts, speaking = (asked.counts, told()) if found.counting else (None, {})
         driver = Driver(counts, speaking, self._questions(call, wanted), learning)
         try:
+            refs, ask_server = learning.conversation.refs, driver.counts is not None
             for _ in range(TRIES):
-                steps = self.engine.planning(request, window, wanted.policy, ask_server=driver.counts is not None)
+                steps = self.engine.planning(request, window, wanted.policy, ask_server=ask_server, refs=refs)
                 made = await driver.drive(steps, self._thread, is_work=is_work)
                 made = self._as_asked(request, made)
-                if made.refusal is not None or await learning.conversation.keep(made) == "kept":
+                kept = "kept" if made.refusal is not None else await learning.conversation.keep(made)
+                if kept == "kept":
                     break
+                refs = None if kept == "without refs" else refs
             return driver.billed(made)
         except BadRequest:
             raise  # the client's fault, not the planner's

@@ -18,6 +18,7 @@ from policies.identity import CanonicalHashes, chain, model_family, root
 from policies.plan import Plan
 from policies.recorded import Epoch, Made, Node, Recorded, decoded, encoded, fold
 from policies.recovery import Change, change, recovered
+from policies.refs import Refs
 from policies.request import ChatRequest, Item, Prompt
 from proxy.ledger import Entry, LedgerFault, Store
 from proxy.planner import Call
@@ -84,11 +85,20 @@ class Conversation:
     def __init__(self, memory: Memory, call: Call, request: ChatRequest) -> None:
         self._memory, self._ledger = memory, memory.ledger
         self._tenant, self._call, self._request = call.tenant, call, request
+        self.refs = None if memory.ledger is None else Refs(bytes.fromhex(call.tenant))
         self._root = b""
         self._links: list[bytes] = []
         self._hashes: list[bytes] = []
         self._known: Recorded | None = None
         self._written: list[str] = []
+
+    @property
+    def store(self) -> Store | None:
+        return self._ledger
+
+    @property
+    def tenant(self) -> str:
+        return self._tenant
 
     @property
     def links(self) -> list[bytes]:
