@@ -37,6 +37,7 @@ class _State(NamedTuple):
     reserved: int
     refs: Refs | None
     tool: int
+    epoch: Epoch | None
     settled: frozenset[str]
 
 
@@ -74,10 +75,9 @@ class Pressing:
         draft.steps = frozenset(step.name for step in policy.steps)
         draft.read_only = tuple(one for step in policy.steps for one in getattr(step, "read_only", ()))
         draft.reserved = reserve(draft, self.due)
-        draft.refs = self.refs if is_offered(draft) else None
         failed = list[str]()
         if not self.again or draft.total > draft.limit:
-            failed = yield from self._pressed()
+            failed = yield from self._spilling()
         if draft.level is Level.NONE and self.recorded is not None:
             draft.level = self.recorded.epoch.level
         return failed
@@ -102,8 +102,25 @@ class Pressing:
             mend(self.draft, self.editor)
         return edited
 
+    def _spilling(self) -> Asking[list[str]]:
+        """With a way back to all that goes; without, where the prompt would not fit because of it, or only in an
+        emergency that is none without."""
+        draft, before = self.draft, self._state()
+        failed = yield from self._pressed()
+        fits, gentle = draft.total <= draft.limit, draft.level is not Level.EMERGENCY
+        if draft.refs is None or (fits and gentle):
+            return failed
+        made = self._state()
+        self._restore(before)
+        self.refs = None
+        plain = yield from self._pressed()
+        if not fits or draft.level is not Level.EMERGENCY:
+            return plain
+        self._restore(made)
+        return failed
+
     def _pressed(self) -> Asking[list[str]]:
-        failed = yield from _always(self.draft, self.editor, self.policy)
+        failed = yield from self._always()
         mended = self.mend()
         self.editor.settle()
         failed += yield from self._at_first_sight()
@@ -111,6 +128,18 @@ class Pressing:
             self.mend()
         if self._entered(ORDER[0]):
             failed += yield from self._open()
+        return failed
+
+    def _always(self) -> Asking[list[str]]:
+        """The steps that do not wait for pressure. What they do stays, whatever is given back later. Refs that they
+        leave in a conversation of which nothing was decided yet open its first epoch."""
+        recorded = self.recorded
+        begins = recorded is not None and not recorded.count
+        if self.refs is not None and (begins or is_offered(self.draft)):
+            self._promise()
+        failed = yield from _always(self.draft, self.editor, self.policy)
+        if self._tool_needed() and recorded is not None:
+            self.epoch = Epoch(recorded.epoch.number + 1, Level.NONE, "refs", len(self.draft.prompt.messages))
         return failed
 
     def _at_first_sight(self) -> Asking[list[str]]:
@@ -138,7 +167,10 @@ class Pressing:
         if draft.frozen:
             thaw(draft)
             draft.reserved = reserve(draft, self.injections)
-        failed = yield from self._spilling()
+        if self.refs is not None:
+            self._promise()
+        failed = yield from self._levels()
+        self._tool_needed()
         room, freed = max(1, _pressure(draft, self.policy).room), total - draft.total
         forced = total > draft.limit
         if self.recorded is not None and not forced and freed < LEAST_FREED * room:
@@ -151,45 +183,33 @@ class Pressing:
         self.epoch = Epoch(number, draft.level, why, len(draft.prompt.messages), freed, weak)
         return failed
 
-    def _spilling(self) -> Asking[list[str]]:
-        """The levels, with a way back to all that goes. Without, where the prompt would not fit because of it, or only
-        in an emergency that is none without."""
-        draft, before = self.draft, self._state()
-        if self.refs is None:
-            return (yield from self._levels())
+    def _promise(self) -> None:
+        """From here on a way back may stand for what goes; there is room for the tool that belongs to it."""
+        draft = self.draft
         draft.refs = self.refs
-        if not is_offered(draft):
+        if not self.tool and not is_offered(draft):
             self.tool = own_tokens(draft)
             draft.reserved += self.tool
-        failed = yield from self._levels()
-        if self.tool and not self.editor.dropped() and not originals(draft, self.recorded):
-            self._without_refs()
-        if draft.refs is None or (draft.total <= draft.limit and draft.level is not Level.EMERGENCY):
-            return failed
-        fits, made = draft.total <= draft.limit, self._state()
-        self._restore(before)
-        self._without_refs()
-        plain = yield from self._levels()
-        if not fits or draft.level is not Level.EMERGENCY:
-            return plain
-        self._restore(made)
-        return failed
 
-    def _without_refs(self) -> None:
-        self.draft.refs = None
-        self.draft.reserved -= self.tool
-        self.tool = 0
+    def _tool_needed(self) -> bool:
+        """Whether our tool is to be offered now; where nothing needs it, its room is given back."""
+        if self.tool and not self.editor.dropped() and not originals(self.draft, self.recorded):
+            self.draft.refs = None
+            self.draft.reserved -= self.tool
+            self.tool = 0
+        return self.tool > 0
 
     def _state(self) -> "_State":
         draft = self.draft
         level, settled = (draft.level, draft.target, draft.reserved), frozenset(draft.settled)
-        return _State(self.editor.snapshot(), *level, draft.refs, self.tool, settled)
+        return _State(self.editor.snapshot(), *level, draft.refs, self.tool, self.epoch, settled)
 
     def _restore(self, state: "_State") -> None:
         draft = self.draft
         self.editor.restore(state.snapshot)
         draft.level, draft.target, draft.reserved = state.level, state.target, state.reserved
-        draft.refs, self.tool, draft.settled = state.refs, state.tool, set(state.settled)
+        draft.refs, self.tool, self.epoch = state.refs, state.tool, state.epoch
+        draft.settled = set(state.settled)
 
     def _levels(self) -> Asking[list[str]]:
         """Level by level until enough was freed."""
@@ -229,7 +249,6 @@ def _after(span: Span, index: int) -> bool:
 
 
 def _always(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
-    """The steps that do not wait for pressure. What they do stays, whatever is given back later."""
     failed: list[str] = []
     for step in policy.steps:
         if acts_always(step):

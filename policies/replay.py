@@ -82,7 +82,7 @@ def _again(draft: Draft, editor: Editor, span: Span, made: Made, following: str 
         shortened=made.shortened,
     )
     draft.put(put)
-    _insert(draft, made.raws[1:], span, before=following)
+    _insert(draft, made.raws, span, before=following)
     editor.record_replay(made.step, span, draft.cost(put, item), made.because)
 
 
@@ -93,14 +93,18 @@ def _head(draft: Draft, raws: Sequence[bytes], *, before: str | None) -> None:
 
 
 def _insert(draft: Draft, raws: Sequence[bytes], beside: Span, *, before: str | None) -> None:
-    """Further messages, which the client never saw; all in the round of the one they stand behind."""
-    turn, number_of = beside.turn, beside.round
-    for number, raw in enumerate(raws):
-        item, name = Item.of(raw), f"r{beside.id[1:]}.{number}"
-        role = draft.counter.facts(item).role
-        bucket = Bucket.TOOL_RESULTS if role == "tool" else Bucket.HISTORY
-        span = Span(name, item, bucket, Tier.L3, Evict.RECONSTRUCTIBLE, 0, role, turn=turn, round=number_of)
-        draft.insert(span, before=before)
+    """Messages behind the first, which the client never saw; all in the round of the one they stand behind."""
+    if len(raws) == 1:
+        return
+    called: dict[str, str] = {}
+    for number, item in enumerate(map(Item.of, raws)):
+        facts = draft.counter.facts(item)
+        called.update(zip(facts.call_ids, facts.call_names, strict=True))
+        if number:
+            bucket = Bucket.TOOL_RESULTS if facts.role == "tool" else Bucket.HISTORY
+            place = (f"r{beside.id[1:]}.{number - 1}", item, bucket, Tier.L3, Evict.RECONSTRUCTIBLE, 0, facts.role)
+            span = Span(*place, called.get(facts.call_id, ""), turn=beside.turn, round=beside.round)
+            draft.insert(span, before=before)
 
 
 def _tools_again(draft: Draft, editor: Editor, sent: Sent) -> None:

@@ -25,7 +25,8 @@ class CapTools:
     def edits(self, draft: Draft) -> Iterator[Edit]:
         cap = draft.tools_cap if self.cap_share is None else int(self.cap_share * draft.limit)
         cost = _cost(draft)
-        for span in sorted(draft.tools, key=lambda tool: -tool.tokens):
+        loose = [tool for tool in draft.tools if tool.evict is not Evict.PINNED]
+        for span in sorted(loose, key=lambda tool: -tool.tokens):
             if draft.excess <= 0 or cost <= cap:
                 break
             shorter = one_line(span.item.raw)

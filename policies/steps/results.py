@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Level
+from policies.readback_tool import NAME
 from policies.request import Item
 from policies.spans import Evict, Span, Tier
 from policies.step import When
@@ -19,9 +20,12 @@ GENTLE_TOKENS = 256  # the size under which `fit` presses no result of the newes
 
 
 def results(draft: Draft, *, over: int = 0) -> Iterator[Span]:
-    """Live tool results above `over` tokens that are not pinned, oldest first."""
+    """Live tool results above `over` tokens that are not pinned, oldest first. At first sight not what our own tool
+    answered: it was asked for."""
     pinned = Evict.PINNED  # looked up once: an enum is slow to ask
     found = (span for span in draft.messages if span.is_result and span.tokens > over and span.evict is not pinned)
+    if draft.at_first_sight:
+        found = (span for span in found if span.name != NAME)
     return (span for span in found if span.id not in draft.frozen) if draft.frozen else found
 
 
