@@ -26,7 +26,7 @@ from policies.folding_cut import Source, TooMuch, fold
 from policies.folding_shape import LADDER, LOSSLESS, TEXTBOOK, WHOLE, Shape
 from policies.folding_tree import MARK, minify_json, packed, parse, write
 
-__all__ = ["MARK", "Folded", "fold_json", "fold_to_shape", "minify_json", "tabulate", "with_note"]
+__all__ = ["MARK", "PARTS", "Folded", "fold_json", "fold_to_shape", "minify_json", "tabulate", "with_note"]
 
 CHARS = 12  # characters a token: a text with more of them is taken to be over its target without being measured
 NAMED = 200  # tokens of identifiers, at most, and a sixth of the target

@@ -6,6 +6,8 @@ from fnmatch import fnmatchcase
 
 from policies.columns import by_columns
 from policies.draft import Draft
+from policies.folding import PARTS, with_note
+from policies.folding_tree import parse, write
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Pass, Rewrite
 from policies.projecting import MatchesNothing, Projected, by_jmespath, by_regex, faults
@@ -66,4 +68,13 @@ def _edit(draft: Draft, span: Span, rule: Rule, which: str) -> Edit:
         made = rule.project(draft.original(span))
     except MatchesNothing as nothing:
         return Pass(span.id, f"{which} matches nothing: {nothing}")
-    return Rewrite(span.id, with_text(span.item.raw, made.text), f"{which} applied", made.check)
+    text = _with_way_back(made.text, draft.back(span), is_json=bool(rule.jmespath))
+    return Rewrite(span.id, with_text(span.item.raw, text), f"{which} applied", made.check)
+
+
+def _with_way_back(text: str, back: str, *, is_json: bool) -> str:
+    """The text with a note that says how to read what the rule left out. A bare value becomes the item of an array."""
+    if not back:
+        return text
+    tree = parse(text) or (parse(f"[{text}]") if is_json else None)
+    return f"{text}\n[… {PARTS}; {back}]" if tree is None else write(with_note(tree.root, back))

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Rewrite
+from policies.spans import Span
 from policies.step import When
 from policies.steps.results import untouched, wanted
 
@@ -29,13 +31,19 @@ class StripBase64:
             if not wanted(draft, self.when):
                 return
             text = draft.original(span)
-            stripped = _RUN.sub(self._said, text)
+            stripped = _RUN.sub(partial(self._said, _way_back(draft, span)), text)
             if stripped != text:
                 yield Rewrite(span.id, with_text(span.item.raw, stripped), "base64 said as its size")
 
-    def _said(self, run: re.Match[str]) -> str:
+    def _said(self, how: Iterator[str], run: re.Match[str]) -> str:
         """Quotes, brackets and the data URL's head stay: JSON stays JSON."""
         text = run[0]
         if len(text) < self.over_chars or not all(kind.search(text) for kind in _LETTERS):
             return text
-        return f"(base64 of {len(text.rstrip('=')) * 3 // 4:,} bytes)"
+        back = next(how, "")
+        return f"(base64 of {len(text.rstrip('=')) * 3 // 4:,} bytes{f', {back}' if back else ''})"
+
+
+def _way_back(draft: Draft, span: Span) -> Iterator[str]:
+    """Said once; without quotes, as it may stand in a JSON string."""
+    yield draft.back(span).replace('"', "")

@@ -1,9 +1,12 @@
 """Bars 2 and 3 of issue 2, checked on one request and what became of it. Nothing here is shared with the pipeline.
 
+A tool of ours may stand behind those that the client offers, and has to where a new ref stands.
+
 Every finding reads `kind: what`. The kinds: `shape`, `over budget`, `report`, `edited needlessly`, `invalid`,
 `unrepaired`, `bytes`, `lost`, `thin`, `refused wrongly`, `emergency`.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +20,8 @@ ENOUGH = 0.6  # of the limit: what must be sent when something had to go
 LEVELS = {"none", "tool_results", "history", "topics", "emergency", "unknown"}
 SILENT = {"system", "developer", "tool", "function"}  # roles that neither ask nor call
 Cost = Callable[[Mapping[str, Any]], int]  # tokens of a message or tool, or of fields of a request
+OURS = "read_tool_result"
+REF = re.compile(r"tr_[0-9a-f]{16,}")
 NOTE = 96  # tokens for a note that says what went, and for the differences of adding up
 
 
@@ -58,6 +63,7 @@ def judge(body: bytes, outcome: Outcome, count: Count) -> list[str]:
         found.append(f"edited needlessly: {total} tokens received, {outcome.limit} allowed")
     found += _validity(received, sent)
     found += _bytes(received, sent, outcome)
+    found += _unreadable(received, sent)
     found += _lost(received, sent)
     if total > outcome.limit and tokens < ENOUGH * outcome.limit:
         found += _thin(received, sent, outcome.limit, tokens, count)
@@ -119,7 +125,7 @@ def _bytes(received: Opened, sent: Opened, outcome: Outcome) -> list[str]:
     paid = len(outcome.edited) + outcome.injected
     for what, before, after, edited, allowance in (
         ("message", received.messages, sent.messages, outcome.edited, paid),
-        ("tool", received.tools, sent.tools, outcome.edited_tools, len(outcome.edited_tools)),
+        ("tool", received.tools, _foreign(received, sent), outcome.edited_tools, len(outcome.edited_tools)),
     ):
         kept = [(index, text) for index, text in enumerate(before) if index not in edited]
         missing, foreign = _aligned([text for _, text in kept], after)
@@ -127,6 +133,21 @@ def _bytes(received: Opened, sent: Opened, outcome: Outcome) -> list[str]:
         if foreign > allowance:
             found.append(f"bytes: {foreign} {what}s sent are new, {allowance} were declared")
     return found + _fields(received, sent)
+
+
+def _foreign(received: Opened, sent: Opened) -> Sequence[str]:
+    """Tools sent, without ours: the last one, of a name that the client does not use itself."""
+    return sent.tools[:-1] if OURS not in _names(received) and _names(sent)[-1:] == [OURS] else sent.tools
+
+
+def _names(opened: Opened) -> list[str]:
+    return [tool_name(tool) for tool in opened.body.get("tools") or []]
+
+
+def _unreadable(received: Opened, sent: Opened) -> list[str]:
+    """Refs that the client did not send stand only beside the tool that reads them."""
+    new = set(REF.findall("".join(sent.messages))) - set(REF.findall("".join(received.messages)))
+    return [f"invalid: a ref without {OURS}"] if new and OURS not in _names(sent) else []
 
 
 def _aligned(kept: Sequence[str], sent: Sequence[str]) -> tuple[list[int], int]:
