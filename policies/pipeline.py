@@ -97,7 +97,7 @@ def plan_once(
     known = yield Recall(prompt)
     recorded = known if isinstance(known, Recorded) else None
     if recorded is not None and recorded.count:
-        replay(draft, editor, recorded)
+        replay(draft, editor, recorded, several=(request.number("n") or 1) > 1)
     failed: list[str] = []
     pressing = Pressing(draft, editor, policy, recorded, _injections(editor, policy, failed))
     pressing.begin()

@@ -14,8 +14,9 @@ from policies.spans import Bucket, Evict, Span, Tier
 from policies.spilling import OWN_TOOL, is_taken, offer
 
 
-def replay(draft: Draft, editor: Editor, recorded: Recorded) -> None:
-    """Puts what is recorded into a draft of what was received, and freezes all that was sent before."""
+def replay(draft: Draft, editor: Editor, recorded: Recorded, *, several: bool = False) -> None:
+    """Puts what is recorded into a draft of what was received, and freezes all that was sent before. Where `several`
+    answers are asked for our own tool is left out: its calls could be answered in one only."""
     messages = draft.messages
     for index, made in recorded.made.items():
         if index == FRONT:
@@ -23,7 +24,7 @@ def replay(draft: Draft, editor: Editor, recorded: Recorded) -> None:
         elif index < len(messages):
             following = messages[index + 1].id if index + 1 < len(messages) else None
             _again(draft, editor, messages[index], made, following)
-    _tools_again(draft, editor, recorded.sent)
+    _tools_again(draft, editor, recorded.sent, several=several)
     frozen = {span.id for span in messages[: recorded.count]} | {f"m{index}" for index in recorded.made}
     draft.frozen = frozenset(frozen | {span.id for span in draft.tools})
     draft.rebill()
@@ -107,7 +108,7 @@ def _insert(draft: Draft, raws: Sequence[bytes], beside: Span, *, before: str | 
             draft.insert(span, before=before)
 
 
-def _tools_again(draft: Draft, editor: Editor, sent: Sent) -> None:
+def _tools_again(draft: Draft, editor: Editor, sent: Sent, *, several: bool) -> None:
     for span in draft.tools:
         raw = sent.tools.get(span.item.key)
         if raw == b"":
@@ -117,7 +118,7 @@ def _tools_again(draft: Draft, editor: Editor, sent: Sent) -> None:
             item = Item.of(raw)
             draft.put(msgspec.structs.replace(span, item=item, shortened=True))
             editor.record_replay("tools", span, draft.cost(span, item), "said shorter since the epoch began")
-    if sent.own and not is_taken(draft):
+    if sent.own and not several and not is_taken(draft):
         span = offer(draft)
         editor.record_replay("read-back", span, span.tokens, "offered since the first original was taken out")
 
@@ -144,7 +145,7 @@ def noted(draft: Draft, editor: Editor, recorded: Recorded | None, epoch: Epoch,
         if received is None and not spans:
             continue
         made[index] = _made(index, received, _lasting(spans, last=index + 2 == len(groups)), decided)
-    sent = _sent(draft) if whole else Sent()
+    sent = _sent(draft, recorded) if whole else Sent()
     begins = recorded is None or not recorded.count
     if not made and (not whole or (begins and not sent.tools and not sent.own)):
         return None
@@ -175,7 +176,7 @@ def _reminds(made: Made) -> bool:
     return any(bucket == Bucket.REMINDER.value for bucket, _ in made.merged)
 
 
-def _sent(draft: Draft) -> Sent:
+def _sent(draft: Draft, recorded: Recorded | None) -> Sent:
     live = {span.id: span for span in draft.tools}
     tools: dict[bytes, bytes] = {}
     for index, item in enumerate(draft.prompt.tools):
@@ -184,4 +185,5 @@ def _sent(draft: Draft) -> Sent:
             tools[item.key] = b""
         elif span.item is not item:
             tools[item.key] = span.item.raw
-    return Sent(offered_key(draft), tools, OWN_TOOL in live)
+    own = OWN_TOOL in live or (recorded is not None and recorded.sent.own)
+    return Sent(offered_key(draft), tools, own)

@@ -90,8 +90,8 @@ class Planning:
         self._shelf = Watched(lambda seen: Shelf.load(settings.policy, settings.policies, seen))
         self._prompts = Watched(lambda seen: load_prompts(settings.prompts, seen))
         self._notes = NoteReader()
-        self._memories = Memories(settings, self.metrics)
-        self.bills = Bills(self._memories.ledger)
+        self.memories = Memories(settings, self.metrics)
+        self.bills = Bills(self.memories.ledger)
         self._compaction = Compaction.of()
         self._windows = Windows(engine.overrides, engine.table)
         self._client = client or httpx2.AsyncClient(follow_redirects=False, trust_env=False)
@@ -102,25 +102,25 @@ class Planning:
 
     def install(self, api: FastAPI, access: Access, registry: CollectorRegistry) -> None:
         registry.register(self._telling)
-        self._memories.register(registry)
+        self.memories.register(registry)
         self.bills.register(registry)
         if self._side is not None:
             registry.register(self._side.metrics)
         settings = self._settings
-        plan, count, original = self._sketch, self._sum, self._memories.original
+        plan, count, original = self._sketch, self._sum, self.memories.original
         local, most = settings.is_loopback, settings.max_body_bytes
         install(api, Context(access, self.history, plan, count, original, local, most))
 
     async def open(self) -> None:
         """Loads the encoding that most models have, in the thread; until then `ready` is False."""
-        await self._memories.open()
+        await self.memories.open()
         self._loading = asyncio.create_task(self._load())
         self._watching = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
         self._telling.settle()
         await self.bills.close()
-        await self._memories.close()
+        await self.memories.close()
         self._loading.cancel()
         self._watching.cancel()
         for asked in self._asked.values():
@@ -136,7 +136,7 @@ class Planning:
         try:
             wanted = Wanted.of(call, request.model, self._shelf.value, self._settings)
             request = self._notes.bare(request)
-            conversation = self._memories.conversation(call, request, wanted.mode)
+            conversation = self.memories.conversation(call, request, wanted.mode)
             learning = self.bills.learning(call, request.model, conversation, wanted.mode)
             made = await self._planned(request, call, wanted, learning)
         except (Refusal, BadRequest) as fault:
@@ -177,7 +177,7 @@ class Planning:
             return
         upstream = None if outcome.refusal is not None else time.perf_counter() - note.planned
         self._telling.finished(note.record, Ending(status, usage, note.planned - note.started, upstream))
-        self._memories.settle(note.learning.conversation, status)
+        self.memories.settle(note.learning.conversation, status)
         if usage is not None:
             note.learning.billed(self.engine.counter(note.record.about.model), note.sent, note.record, usage)
 
