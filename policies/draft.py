@@ -186,6 +186,11 @@ class Draft:
         self._listed = None
         self._total += span.tokens
 
+    def in_order(self, spans: Sequence[Span]) -> list[Span]:
+        """Spans that may have been removed, as they stood in the prompt."""
+        place = {span_id: at for at, span_id in enumerate(self._order)}
+        return sorted(spans, key=lambda span: place[span.id])
+
     def offer(self, span: Span) -> None:
         """A new tool, behind all others."""
         self._forget(span)

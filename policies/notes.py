@@ -69,7 +69,8 @@ def _back(draft: Draft, editor: Editor, recorded: Recorded | None) -> str:
     """The way back to what left, "" where none may be promised."""
     earlier = _earlier(recorded)
     before = {span.id for span in editor.replayed} if earlier else frozenset()
-    left = [draft.received(span).item.raw for span in editor.dropped() if span.id not in before]
+    gone = draft.in_order([span for span in editor.dropped() if span.id not in before])
+    left = [draft.received(span).item.raw for span in gone]
     if not left:
         return earlier
     lines = [raw.replace(b"\n", b" ").replace(b"\r", b" ") for raw in left]  # between its tokens: strings have none
