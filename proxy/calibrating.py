@@ -23,7 +23,7 @@ from proxy.metrics import Counts
 
 PLACES = 128  # whose states are held, in each of two generations: 50 kB each at most
 ANCHORS = 2_048  # likewise; 300 bytes each
-LOOKED_AT = 64  # links, from the end, that an anchor is looked for at
+LOOKED_AT = 64  # links, from the end, among which an anchor is looked for
 WRITING = 64  # anchors at most that wait for the ledger
 WAITING = 64  # bills of one place that wait to be folded; more than a state keeps would be lost anyway
 EARLY = 16  # bills of a place that are folded nearly as they come
@@ -73,8 +73,8 @@ class Known:
 class Calibrating(Collector):
     """For all requests of a process. Everything but `close` is called on the event loop."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, ledger: Ledger, patience: float = PATIENCE) -> None:
+        self._ledger, self._patience = ledger, patience
         self._places: Memo[Place, Known] = Memo(PLACES)
         self._anchors: Memo[bytes, Anchor] = Memo(ANCHORS)
         self._heard: dict[Place, tuple[str, list[Observation]]] = {}
@@ -93,19 +93,21 @@ class Calibrating(Collector):
         yield self._bills.family()
         yield self._unkept.family()
 
-    async def close(self) -> None:
-        """What was heard is folded and written down, as far as that goes quickly."""
+    async def settle(self) -> None:
+        """Returns once everything that was heard is folded and written down, which goes without pauses."""
         self._hurry.set()
-        left = [*self._writing, *([self._working] if self._working is not None else [])]
-        if left:
-            _, late = await asyncio.wait(left, timeout=PATIENCE)
-            for task in late:
-                task.cancel()
-
-    async def settled(self) -> None:
-        """Returns once everything that was heard is folded and written down."""
         while left := [task for task in (self._working, *self._writing) if task is not None and not task.done()]:
             await asyncio.wait(left)
+        self._hurry.clear()
+
+    async def close(self) -> None:
+        """What was heard is written down, as far as that goes quickly."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._patience):
+                await self.settle()
+        for task in (self._working, *self._writing):
+            if task is not None:
+                task.cancel()
 
     async def known(self, place: Place, counter: str) -> Known:
         """What is known of a place; of one that was not asked for lately, what the ledger has."""
@@ -140,8 +142,9 @@ class Calibrating(Collector):
         self._bills.add("lost")
 
     async def anchor(self, tenant: str, links: Sequence[bytes]) -> Anchor | None:
-        """The bill of the longest known prefix: `links` are the conversation's, one a message."""
-        links = links[-LOOKED_AT:]
+        """The bill of the longest known prefix; `links` are the conversation's, one a message. The whole of it is none:
+        the same request is counted the same when it comes again."""
+        links = links[-LOOKED_AT:-1]
         held = next((at for at in range(len(links) - 1, -1, -1) if links[at] in self._anchors), -1)
         further = [link.hex() for link in links[held + 1 :]]
         try:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from policies.counting import Counter
+from policies.counting.calibrated import Calibrated
 from policies.counting.calibration import Calibration
 from policies.counting.margins import EXACT
 from policies.counting.observed import Anchor, Observation, Seen, is_estimate
@@ -20,25 +21,26 @@ MOST_NEW = 16_000  # bytes of the sent prompt that may have to be counted again 
 class Learning:
     """`lasting`: the conversation's own bills go to the ledger."""
 
-    __slots__ = ("_all", "_anchoring", "_lasting", "_place", "conversation")
+    __slots__ = ("_all", "_anchoring", "_calibration", "_lasting", "_place", "conversation")
 
     def __init__(
         self, calibrating: Calibrating, call: Call, model: str, conversation: Conversation, *, lasting: bool
     ) -> None:
         self._all, self.conversation, self._lasting = calibrating, conversation, lasting
         self._place = Place(call.tenant, call.upstream.name, model)
-        self._anchoring = False
+        self._anchoring, self._calibration = False, Calibration()
 
     async def answer(self, need: Usage) -> Learned | None:
         """None: the base counter is right as it is, as far as anybody knows."""
         known = await self._all.known(self._place, need.counter)
         fresh = known.of(need.counter)
         if not need.close:
+            self._calibration = fresh
             return Learned(fresh, fresh) if fresh.changes else None
         if need.exact and not known.off:
             return None
         self._anchoring = True
-        frozen = await self._frozen(need, fresh)
+        self._calibration = frozen = await self._frozen(need, fresh)
         return Learned(frozen, fresh, await self._all.anchor(self._place.tenant, self.conversation.links))
 
     async def _frozen(self, need: Usage, fresh: Calibration) -> Calibration:
@@ -47,6 +49,10 @@ class Learning:
         if recorded is None or not recorded.count or recorded.moved:
             return fresh
         return Calibration.decode(recorded.calibration) if recorded.calibration else Calibration.before(need.counter)
+
+    def counter(self, base: Counter) -> Counter:
+        """`base` as it was corrected for this request, for texts that are put behind it."""
+        return Calibrated(base, self._calibration) if self._calibration.changes else base
 
     def billed(self, base: Counter, prompt: Prompt, record: Record, usage: Mapping[str, Any]) -> None:
         """The upstream told its `usage` of `prompt`, which is what was sent, and of whose count `record` tells."""

@@ -36,7 +36,6 @@ from proxy.policyfile import load
 from proxy.policyshelf import Shelf
 from proxy.promptfiles import load as load_prompts
 from proxy.readback import Readback
-from proxy.recall import Conversation
 from proxy.refusals import Answer as Refused
 from proxy.refusals import answer
 from proxy.routing import Upstream
@@ -160,16 +159,17 @@ class Planning:
         note = Note(record, call.upstream, started, time.perf_counter(), learning, sent)
         if made.refusal is None or record.observing:
             outcome = self.bills.outcome(request, sent, call.upstream.name)
-            back = None if record.observing else self._readback(request, made, conversation)
+            back = None if record.observing else self._readback(request, made, learning)
             return msgspec.structs.replace(outcome, headers=shown, note=note, readback=back)
         told = answer(request, made, wanted.policy.on_refuse, about.id, int(about.at))
         return Outcome(b"", shown, told, note)
 
-    def _readback(self, request: ChatRequest, made: Plan, conversation: Conversation) -> Readback | None:
+    def _readback(self, request: ChatRequest, made: Plan, learning: Learning) -> Readback | None:
         """Only of what is edited: to most requests the tool was never offered."""
         if made.prompt is request.prompt:
             return None
-        return readback_of(made, request, self.engine.counter(request.model), conversation)
+        counter = learning.counter(self.engine.counter(request.model))
+        return readback_of(made, request, counter, learning.conversation)
 
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:
         note = outcome.note

@@ -13,6 +13,7 @@ from proxy.upstream import Put, Reply
 COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 _UNASKED = re.compile(rb'"choices"\s*:\s*\[\s*\]')
+_TOLD = re.compile(rb'"usage"\s*:\s*\{')  # null where the chunk holds something else without choices, as a filter's
 
 
 def summed(usages: Sequence[Usage]) -> Usage:
@@ -52,7 +53,7 @@ def _number(value: object) -> int:
 
 def is_usage_alone(event: bytes) -> bool:
     """Whether it is the extra chunk that `stream_options.include_usage` asks for."""
-    return b'"usage"' in event and _UNASKED.search(data_of(event)) is not None
+    return b'"usage"' in event and all(found.search(data_of(event)) for found in (_UNASKED, _TOLD))
 
 
 async def relay_quietly(reply: Reply, exchange: Exchange, headers: Sequence[Header], tap: Tap | None = None) -> bool:

@@ -30,10 +30,8 @@ class UsageAsked(Collector):
     def outcome(self, request: ChatRequest, prompt: Prompt, upstream: str) -> Outcome:
         """The request with `prompt` in it. Where nothing was edited, it is the received bytes, and asks nothing."""
         options = None if prompt is request.prompt or upstream in self._deaf else _wanted(request)
-        if options is None:
-            return Outcome(request.forward(prompt))
-        body = request.forward(prompt, {FIELD: options})
-        if body is request.body:
+        body = request.forward(prompt, {} if options is None else {FIELD: options})
+        if options is None or body is request.body:
             return Outcome(body)
         self._outcomes.add("asked")
         return Outcome(body, hides_usage=True, unasked=partial(self._refused, request, prompt, upstream))

@@ -15,6 +15,7 @@ from policies.counting.observed import (
     Observation,
     Seen,
     State,
+    agree,
     observe,
     true_tokens,
 )
@@ -151,3 +152,11 @@ def test_a_fold_that_is_stored_between_any_two_observations_ends_the_same(observ
     for observation in observed:
         stored = State.decode(observe(stored, observation, "estimate").encode())
     assert stored == after(*observed)
+
+
+def test_counts_that_were_right_push_out_what_was_wrong_and_leave_the_points_alone() -> None:
+    state = agree(after(Observation(seen(), 1_100, 1_000)), [(500, 0), (700, 3)], "estimate")
+    assert state.misses == ((1_000, 100), (500, 0), (700, 3))
+    assert state.points == ((seen(), 1_100),)
+    assert len(agree(state, [(9, 0)] * 400, "estimate").misses) == SCORED
+    assert agree(state, [(9, 0)], "other") == State(counter="other", misses=((9, 0),))

@@ -1,7 +1,7 @@
 import httpx2
 from support import plans
 
-from policies.needs import Anybody, Ask, Need, Reply, ServerCount
+from policies.needs import Anybody, Ask, Need, Recall, Reply, ServerCount, Usage
 from proxy.driver import Driver
 from proxy.promptfiles import load
 from proxy.sidemodel import Lane, Questions, SideModel
@@ -20,8 +20,9 @@ def questions() -> Questions:
 
 async def test_where_there_is_nobody_to_ask_every_need_is_answered_with_none() -> None:
     driver, made = Driver(None, {}), plans.plan(plans.small())
-    needs: list[Need] = [ServerCount(made.prompt), ASK, Anybody()]
-    assert [await driver.answer(need) for need in needs] == [None, None, None]
+    usage = Usage(made.prompt, "estimate", exact=False, close=True)
+    needs: list[Need] = [ServerCount(made.prompt), Recall(made.prompt), usage, ASK, Anybody()]
+    assert [await driver.answer(need) for need in needs] == [None] * 5
     assert driver.billed(made) is made
 
 

@@ -100,3 +100,11 @@ def test_there_are_forty_kinds_of_wrong_policies_and_more() -> None:
 def test_a_wrong_policy_is_told_with_place_fault_and_remedy(kind: str) -> None:
     text, message = WRONG[kind]
     assert fault(text).startswith(message)
+
+
+def test_below_its_threshold_no_step_has_anything_to_say() -> None:
+    head, levels = 'version = 1\nname = "own"\n', "[levels.tool_results]\nenter = 0.5\n"
+    waiting = Policy.parse(f'{head}{levels}[[steps]]\nuse = "clip"\n', "own.toml", read)
+    assert (waiting.threshold(8_000), waiting.threshold(None)) == (4_000, None)
+    acting = Policy.parse(f'{head}{levels}[[steps]]\nuse = "clip"\nwhen = "always"\n', "own.toml", read)
+    assert (acting.threshold(8_000), acting.threshold(None)) == (0, None)

@@ -51,6 +51,12 @@ async def test_the_chunk_that_only_we_asked_for_is_left_out_and_read(cut: int, k
     assert reply.closed
 
 
+def test_only_a_chunk_that_tells_usage_and_nothing_else_is_left_out() -> None:
+    assert is_usage_alone(USAGE)
+    assert not is_usage_alone(SAID)
+    assert not is_usage_alone(b'data: {"choices":[],"usage":null,"prompt_filter_results":[{"prompt_index":0}]}\n\n')
+
+
 async def test_what_does_not_end_in_a_blank_line_is_not_lost() -> None:
     for knows_its_end in (False, True):
         reply = Canned(200, EVENTS, SAID, b"data: [DONE]")

@@ -89,6 +89,17 @@ def test_a_changed_message_is_spliced_between_the_old_bytes() -> None:
     )
 
 
+def test_fields_are_put_beside_edits_and_never_by_themselves() -> None:
+    request = parsed()
+    beside = {"stream_options": b'{"include_usage":true}'}
+    assert request.forward(request.prompt, beside) is BODY
+    assert request.forward(Prompt("gpt-4o", request.prompt.messages, request.prompt.tools), beside) is BODY
+    changed = Prompt("gpt-4o", (), request.prompt.tools)
+    assert request.forward(changed, beside) == (
+        request.forward(changed)[:-1] + b',"stream_options":{"include_usage":true}}'
+    )
+
+
 def test_changed_tools_leave_the_messages_as_they_were() -> None:
     request = parsed()
     changed = Prompt("gpt-4o", request.prompt.messages, (Item.of(b'{"type":"custom"}'),), b'"auto"')
