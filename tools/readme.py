@@ -67,8 +67,15 @@ def levels() -> str:
     rows = [("level", "entered at", "frees down to", "steps that may act")]
     policy = load("balanced")
     for level, rule in policy.levels.items():
-        rows.append((f"`{level.value}`", f"{rule.enter:.2f}", f"{rule.free_to:.2f}", _licensed(policy, level.value)))
+        enter, free_to = rule.large or (rule.enter, rule.free_to)
+        entered, freed = _pair(rule.enter, enter), _pair(rule.free_to, free_to)
+        rows.append((f"`{level.value}`", entered, freed, _licensed(policy, level.value)))
     return table(rows)
+
+
+def _pair(small: float, large: float) -> str:
+    """With little room and with much."""
+    return f"{small:.2f}" if small == large else f"{small:.2f} / {large:.2f}"
 
 
 def _licensed(policy: Policy, level: str) -> str:
