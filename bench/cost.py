@@ -211,7 +211,8 @@ async def stall(stage: Stage) -> list[Figure]:
 
 
 @contextmanager
-def _upstream() -> Iterator[int]:
+def upstream_running() -> Iterator[int]:
+    """The scripted upstream; its port."""
     with subprocess.Popen([sys.executable, HERE / "upstream.py"], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
@@ -221,8 +222,10 @@ def _upstream() -> Iterator[int]:
 
 
 @contextmanager
-def _edgewise(upstream: int) -> Iterator[Proxy]:
+def edgewise_running(upstream: int, **settings: str) -> Iterator[Proxy]:
+    """`edgewise serve` in front of that port; `settings` by the end of their names."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("EDGEWISE_")}
+    clean |= {f"EDGEWISE_{name}": value for name, value in settings.items()}
     command = [str(EDGEWISE), "serve", "--upstream", f"http://127.0.0.1:{upstream}/v1", "--port", "0"]
     with (
         tempfile.TemporaryFile() as log,
@@ -269,9 +272,9 @@ def main() -> int:
     if options.alone:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))  # what is started from here inherits it
     with ExitStack() as stack:
-        upstream = stack.enter_context(_upstream())
+        upstream = stack.enter_context(upstream_running())
         port, worker = stack.enter_context(nginx.running(upstream))
-        edgewise = stack.enter_context(_edgewise(upstream))
+        edgewise = stack.enter_context(edgewise_running(upstream))
         stage = Stage(
             upstream=upstream,
             nginx=Proxy("nginx", port, worker),

@@ -13,3 +13,4 @@ python=.venv/bin/python
 "$python" bench/lossless.py
 "$python" bench/windows60.py
 "$python" bench/cost.py
+"$python" bench/turns.py

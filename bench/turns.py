@@ -1,0 +1,243 @@
+"""Bar 5 of issue 4: what a long conversation costs, turn by turn (method: bench/README.md).
+
+`python bench/turns.py [--quick] [--alone] [--turns N]`. Fails when turn 1,000 costs more than 1.5 x turn 10 beyond the
+pass over its bytes, or when the ledger grows by more than what is new.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from statistics import mean, median
+
+import uvloop
+from cost import Proxy, edgewise_running, upstream_running
+from load import Wire, cpu, http, prose, small, tool
+
+from policies.opener import Opener
+
+HERE = Path(__file__).resolve().parent
+US = 1e6
+CHECKPOINTS = (10, 100, 300, 1000)  # turns
+SETTLED = 0.06  # seconds after a turn until all that it brought about was done: log lines wait up to 0.05
+MOST = 1.5  # times turn 10
+GROWTH = 1.5  # bytes of the ledger for each byte that is new
+LARGE_WINDOW, WINDOW = "gpt-4.1", "gpt-4o"  # 1 M tokens: nothing is ever decided; 128k: epochs from turn 270 on
+
+_serial = count()
+
+
+class Talk:
+    """A conversation of turns of about 450 tokens: a question, a call, its result, an answer."""
+
+    def __init__(self, chance: random.Random, model: str) -> None:
+        self._chance, self._model = chance, model
+        self._tools = [tool(f"tool_{number}") for number in range(8)]
+        self._messages: list[str] = []
+        self._say({"role": "system", "content": prose(chance, 1200)})
+
+    def _say(self, message: dict[str, object]) -> None:
+        self._messages.append(json.dumps(message))
+
+    @property
+    def messages(self) -> int:
+        return len(self._messages)
+
+    @property
+    def body(self) -> bytes:
+        head = json.dumps({"model": self._model, "tools": self._tools})[:-1]
+        return f'{head}, "messages": [{", ".join(self._messages)}]}}'.encode()
+
+    def turn(self) -> Sequence[bytes]:
+        """The bodies of the turn's two requests."""
+        chance, call_id = self._chance, f"call_{next(_serial)}"
+        self._say({"role": "user", "content": prose(chance, 200)})
+        asked = self.body
+        arguments = json.dumps({"query": prose(chance, 60), "limit": 20})
+        function = {"name": f"tool_{chance.randrange(8)}", "arguments": arguments}
+        calls = [{"id": call_id, "type": "function", "function": function}]
+        self._say({"role": "assistant", "content": None, "tool_calls": calls})
+        self._say({"role": "tool", "tool_call_id": call_id, "content": prose(chance, 1100)})
+        told = self.body
+        self._say({"role": "assistant", "content": prose(chance, 400)})
+        return asked, told
+
+
+@dataclass
+class Point:
+    """A few turns: their number, and of each request CPU in µs and bytes."""
+
+    turn: int
+    messages: int = 0
+    size: list[int] = field(default_factory=list)
+    spent: list[float] = field(default_factory=list)  # by the proxy
+    through: list[float] = field(default_factory=list)  # by the proxy for as many bytes that it only passes on
+    read: list[float] = field(default_factory=list)  # to open and to hash them, measured here
+    kept: float = 0.0  # bytes by which the ledger grew, a turn
+
+    @property
+    def beyond(self) -> float:
+        return median(self.spent) - median(self.through) - median(self.read)
+
+    def __str__(self) -> str:
+        parts = (median(self.size) / 1e3, median(self.spent), median(self.through), median(self.read), self.beyond)
+        return f"{self.turn:6} {self.messages:9} " + " ".join(f"{part:10.0f}" for part in parts) + f" {self.kept:11.0f}"
+
+
+COLUMNS = ("KB", "µs", "passed on", "read", "beyond")
+HEAD = f"{'turn':>6} {'messages':>9} {' '.join([f'{name:>10}' for name in COLUMNS])} {'ledger/turn':>11}"
+
+
+@dataclass(frozen=True)
+class Stage:
+    edgewise: Proxy
+    ledger: Path
+    wire: Wire
+    chance: random.Random
+
+    async def cost(self, requests: Sequence[bytes]) -> float:
+        """CPU of the proxy, µs a request; one after another, and all that follows them."""
+        before = cpu(self.edgewise.pid)
+        for request in requests:
+            await self.wire.ask(request)
+        await asyncio.sleep(SETTLED)
+        return (cpu(self.edgewise.pid) - before) * US / len(requests)
+
+    async def idle(self) -> float:
+        """CPU of the proxy while it waits, µs."""
+        before = cpu(self.edgewise.pid)
+        await asyncio.sleep(SETTLED)
+        return (cpu(self.edgewise.pid) - before) * US
+
+    def kept(self) -> int:
+        """Bytes of all entries of the ledger."""
+        with closing(sqlite3.connect(f"file:{self.ledger}/ledger.db?mode=ro", uri=True)) as ledger:
+            return int(ledger.execute("SELECT coalesce(sum(size), 0) FROM entries").fetchone()[0])
+
+
+async def _measured(stage: Stage, talk: Talk, point: Point, turns: int) -> None:
+    """`turns` turns more, each measured by itself."""
+    opener = Opener()
+    opener.parse(talk.body)
+    for _ in range(turns):
+        bodies = talk.turn()
+        point.spent.append(await stage.cost([http("/chat/completions", body) for body in bodies]))
+        point.read.append(mean([_read(opener, body) for body in bodies]))
+        point.size.append(len(bodies[0]))
+    point.messages = talk.messages
+    least = await stage.cost([http("/embeddings", small(stage.chance))] * 4)
+    passed = [await stage.cost([http("/embeddings", talk.body)] * 2) for _ in range(3)]
+    point.through += [max(0.0, one - least) for one in passed]
+
+
+def _read(opener: Opener, body: bytes) -> float:
+    """One pass over the bytes, as the proxy takes it: opening the JSON, slices and digests of its messages; µs."""
+    before = time.process_time()
+    opener.parse(body)
+    return (time.process_time() - before) * US
+
+
+async def _short(stage: Stage, model: str, times: int) -> Point:
+    """Turn 10 of conversations that are new."""
+    point = Point(CHECKPOINTS[0])
+    for _ in range(times):
+        talk = Talk(stage.chance, model)
+        for _ in range(CHECKPOINTS[0] - 2):
+            for body in talk.turn():
+                await stage.wire.ask(http("/chat/completions", body))
+        before = stage.kept()
+        await _measured(stage, talk, point, 3)
+        point.kept = (stage.kept() - before) / 3
+    return point
+
+
+async def _long(stage: Stage, model: str, checkpoints: Sequence[int], turns: int) -> tuple[list[Point], list[float]]:
+    """One conversation; its checkpoints, and for each stretch between them what the ledger grew by, for each byte that
+    is new."""
+    talk, done = Talk(stage.chance, model), 0
+    points, growth = list[Point](), list[float]()
+    for turn in checkpoints:
+        size, kept = len(talk.body), stage.kept()
+        while done < turn - turns // 2:
+            for body in talk.turn():
+                await stage.wire.ask(http("/chat/completions", body))
+            done += 1
+        point = Point(turn)
+        await _measured(stage, talk, point, turns)
+        done += turns
+        grown = stage.kept() - kept
+        point.kept = grown / max(1, done - (points[-1].turn if points else 0))
+        growth.append(grown / (len(talk.body) - size))
+        points.append(point)
+        print(point, flush=True)
+    return points, growth
+
+
+async def measure(stage: Stage, options: argparse.Namespace) -> bool:
+    ok = True
+    for name, model in (
+        ("before any epoch (a window of 1 M)", LARGE_WINDOW),
+        ("with epochs (a window of 128k)", WINDOW),
+    ):
+        print(f"\n{name}\n{HEAD}")
+        checkpoints = [turn for turn in CHECKPOINTS[1:] if turn <= options.turns]
+        first = await _short(stage, model, 3 if options.quick else 10)
+        print(first, flush=True)
+        points, growth = await _long(stage, model, checkpoints, 4 if options.quick else 10)
+        ratio = points[-1].beyond / first.beyond
+        verdicts = [
+            (f"turn {points[-1].turn:,} costs beyond its bytes {ratio:.2f} x turn {first.turn}", ratio, MOST),
+            ("the ledger grows by at most, for each byte that is new", max(growth), GROWTH),
+        ]
+        for text, value, most in verdicts:
+            print(f"{text:<60} {value:6.2f}  <= {most}  {'ok' if value <= most else 'OVER'}")
+            ok = ok and value <= most
+    return ok
+
+
+def method() -> str:
+    """What README.md says of this script."""
+    _, _, rest = (HERE / "README.md").read_text("utf-8").partition("## Turns\n")
+    return rest.partition("\n## ")[0].strip() + "\n"
+
+
+async def _run(edgewise: Proxy, ledger: Path, options: argparse.Namespace) -> bool:
+    wire = await Wire.to(edgewise.port)
+    stage = Stage(edgewise, ledger, wire, random.Random(time.time_ns()))
+    for _ in range(50):  # the encoding is loaded, the code is warm
+        await wire.ask(http("/chat/completions", small(stage.chance)))
+    await stage.idle()  # what is left of that
+    print(f"idle: {await stage.idle():.0f} µs in {SETTLED} s")
+    ok = await measure(stage, options)
+    wire.close()
+    return ok
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="fewer turns are measured")
+    parser.add_argument("--turns", type=int, default=CHECKPOINTS[-1], help="where the conversation ends")
+    parser.add_argument("--alone", action="store_true", help="before all other work of the machine (needs root)")
+    options = parser.parse_args()
+    print(__doc__)
+    print(method())
+    if options.alone:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))  # what is started from here inherits it
+    with ExitStack() as stack:
+        ledger = stack.enter_context(tempfile.TemporaryDirectory())
+        edgewise = stack.enter_context(edgewise_running(stack.enter_context(upstream_running()), LEDGER=ledger))
+        return 0 if uvloop.run(_run(edgewise, Path(ledger), options)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
