@@ -32,6 +32,7 @@ from policies.split import split
 MOST_INJECTED = 16  # texts that one step may put in
 ROUNDS = 3  # plans made at most when a server counts more than was estimated
 CLOSER = 16  # tokens by which a plan that the server found too long is made shorter than it asked for
+SMALLEST_LIMIT = 0.7  # of a limit: an earlier request may have asked for a longer answer, for a quarter of the window
 Planning = Asking[Plan]
 
 
@@ -90,19 +91,18 @@ def plan_once(
     received = split(prompt, counter.all_facts(prompt.messages), bill)
     if policy.buckets or request.notes:
         received = sort(received, policy.buckets, request.notes)
-    if _at_ease(policy, bill, budget):
+    if _at_ease(policy, bill, budget, SMALLEST_LIMIT):
         return _as_received(request, policy, counter, (received, bill, budget))
-    draft = Draft(prompt, counter, received, bill)
-    editor = Editor(draft)
     known = yield Recall(prompt)
     recorded = known if isinstance(known, Recorded) else None
+    if (recorded is None or not recorded.count) and _at_ease(policy, bill, budget):
+        return _as_received(request, policy, counter, (received, bill, budget))
+    draft = Draft(prompt, counter, received, bill)
+    editor, failed = Editor(draft), list[str]()
     if recorded is not None and recorded.count:
         replay(draft, editor, recorded, several=(request.number("n") or 1) > 1)
-    failed: list[str] = []
     pressing = Pressing(draft, editor, policy, recorded, _injections(editor, policy, failed))
-    pressing.begin()
-    if recorded is not None and not pressing.again and not barred(prompt, request.number("n")):
-        pressing.refs = refs  # what nobody will remember gets no ref: the tool could not be offered again
+    pressing.begin(None if barred(prompt, request.number("n")) else refs)
     if budget.limit is None:
         draft.level = Level.UNKNOWN
         pressing.mend()
@@ -119,10 +119,10 @@ def plan_once(
     return _plan(request, policy, pressing, (received, bill, budget, failed))
 
 
-def _at_ease(policy: Policy, bill: Bill, budget: Budget) -> bool:
+def _at_ease(policy: Policy, bill: Bill, budget: Budget, share: float = 1.0) -> bool:
     """No step has anything to say: none acts before its level, and the prompt's share of its limit, which no pressure
-    exceeds, is below the first."""
-    if budget.limit is None or bill.total >= policy.lowest * budget.limit:
+    exceeds, is below the first. So it is for each limit down to `share` of this one."""
+    if budget.limit is None or bill.total >= share * policy.lowest * budget.limit:
         return False
     return policy.waits
 

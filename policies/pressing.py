@@ -76,15 +76,20 @@ class Pressing:
         draft.read_only = tuple(one for step in policy.steps for one in getattr(step, "read_only", ()))
         draft.reserved = reserve(draft, self.due)
         failed = list[str]()
+        if self.again:
+            self.mend()  # what answers its last calls for now is not remembered
         if not self.again or draft.total > draft.limit:
             failed = yield from self._spilling()
         if draft.level is Level.NONE and self.recorded is not None:
             draft.level = self.recorded.epoch.level
         return failed
 
-    def begin(self) -> None:
-        """A client that changed its own prefix, or its tools, which stand in front of it, opens an epoch itself."""
+    def begin(self, refs: Refs | None) -> None:
+        """A client that changed its own prefix, or its tools, which stand in front of it, opens an epoch itself. What
+        nobody will remember gets no ref: the tool that reads it could not be offered again."""
         recorded, draft = self.recorded, self.draft
+        if recorded is not None and not self.again:
+            self.refs = refs
         if recorded is None or not recorded.count:
             return
         if recorded.moved:

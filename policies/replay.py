@@ -136,6 +136,7 @@ def noted(draft: Draft, editor: Editor, recorded: Recorded | None, epoch: Epoch,
     groups = draft.placed()
     decided = {span: one for one in editor.decisions if one.outcome == "applied" for span in one.spans}
     made: dict[int, Made] = {}
+    groups[-1] = _lasting(groups[-1])
     for index, spans in enumerate(groups, FRONT):
         received = draft.prompt.messages[index] if index >= 0 else None
         if not whole and recorded is not None and index < recorded.count:
@@ -144,7 +145,7 @@ def noted(draft: Draft, editor: Editor, recorded: Recorded | None, epoch: Epoch,
             continue
         if received is None and not spans:
             continue
-        made[index] = _made(index, received, _lasting(spans, last=index + 2 == len(groups)), decided)
+        made[index] = _made(index, received, spans, decided)
     sent = _sent(draft, recorded) if whole else Sent()
     begins = recorded is None or not recorded.count
     if not made and (not whole or (begins and not sent.tools and not sent.own)):
@@ -154,9 +155,9 @@ def noted(draft: Draft, editor: Editor, recorded: Recorded | None, epoch: Epoch,
     return Node(len(draft.prompt.messages), epoch, made, sent, policy, whole, reminded)
 
 
-def _lasting(spans: Sequence[Span], *, last: bool) -> Sequence[Span]:
+def _lasting(last: Sequence[Span]) -> list[Span]:
     """A repair behind the last message answers calls whose results may still come: it is not remembered."""
-    return [span for span in spans if not (last and span.id[0] == "n" and span.is_result)]
+    return [span for span in last if span.id[0] != "n" or not span.is_result]
 
 
 def _made(index: int, received: Item | None, spans: Sequence[Span], decided: dict[str, Decision]) -> Made:
