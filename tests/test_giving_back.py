@@ -6,6 +6,7 @@ from policies.editor import Editor
 from policies.giving_back import give_back
 from policies.messages import with_text
 from policies.plan import Drop, Elide, Rewrite
+from policies.refs import Refs
 
 RUSSIAN = " ".join(f"станция {number} показывает падение давления" for number in range(180))
 
@@ -74,3 +75,14 @@ def test_more_is_not_given_back_than_a_policy_asks_for() -> None:
     made.limit, made.target = 4_000, made.total
     give_back(made, editor)
     assert texts(made)[2] == "a stub"
+
+
+def test_what_is_said_at_greater_length_keeps_its_way_back() -> None:
+    made = draft([user("task"), *round_of(0, lines(400)), *round_of(1, "ok")])
+    made.refs = Refs(b"key")
+    editor = Editor(made)
+    editor.apply("elide", Elide("m2", with_text(made.messages[2].item.raw, "a stub"), "for the test"))
+    made.rebill()
+    made.limit = made.target = 4_000
+    give_back(made, editor)
+    assert made.refs.ref_of(lines(400)) in texts(made)[2]

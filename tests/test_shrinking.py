@@ -59,3 +59,10 @@ def test_the_form_is_about_as_long_as_asked_for_and_json_stays_json(
     assert made == text or pieces(made) <= max(keep * 1.2 + 20, 90)
     if text.startswith("["):
         json.loads(made)
+
+
+@pytest.mark.parametrize("text", [lines(200), rows(200), NESTED])
+def test_every_form_says_the_way_back_and_stays_as_short(text: str) -> None:
+    made = shrink(text, "f", 200, pieces, "there is a way")
+    assert pieces(made) <= 220
+    assert made.count("there is a way") == 1

@@ -87,3 +87,8 @@ def test_of_tools_that_nothing_names_the_one_that_answers_the_question_worst_lea
     made = draft([user("which tickets are open?")], limit=10, level=Level.HISTORY, tools=tools)
     found = edits(CapTools(cap_share=0.0), made)
     assert [edit.spans[0] for edit in found if isinstance(edit, Drop)] == ["t1", "t0", "t2"]
+
+
+def test_what_is_pinned_is_left_out_of_it() -> None:
+    made = offered(Level.TOOL_RESULTS, 100, tool_choice={"type": "function", "function": {"name": "read"}})
+    assert [edit.span for edit in edits(CapTools(), made) if isinstance(edit, Rewrite)] == ["t0", "t2", "t3"]

@@ -1,6 +1,7 @@
 from support.prompts import draft, edits, lines, round_of, rows, texts, user
 
 from policies.plan import Rewrite
+from policies.refs import Refs
 from policies.steps.clip import Clip
 
 LARGE = lines(200) + "\nERROR: valve 9 stuck\n" + lines(200)
@@ -46,3 +47,19 @@ def test_by_characters_a_text_keeps_so_many_of_its_ends_whatever_the_pressure() 
     assert LARGE.startswith(head)
     assert "ERROR: valve 9 stuck" in rest
     assert 66 <= len(rest.rpartition("]\n")[2].partition("stuck\n")[2]) <= 100
+
+
+def test_the_note_says_the_way_back() -> None:
+    made = draft([user("a"), *round_of(0, LARGE), *round_of(1, "ok")], limit=3000)
+    made.refs = Refs(b"key")
+    edits(Clip(), made)
+    assert f'are not shown here, read_tool_result(ref="{made.refs.ref_of(LARGE)}") shows them.' in texts(made)[2]
+    assert made.issued == {made.refs.ref_of(LARGE): LARGE}
+    assert made.total <= 3000
+
+
+def test_a_tool_that_changes_nothing_may_be_called_again() -> None:
+    made = draft([user("a"), *round_of(0, LARGE), *round_of(1, "ok")], limit=3000)
+    made.read_only = ("write_*", "read_*")
+    edits(Clip(), made)
+    assert "are not shown here, calling it again shows them." in texts(made)[2]

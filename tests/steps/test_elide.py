@@ -3,6 +3,7 @@ from support.prompts import chat, draft, edits, lines, planned, round_of, texts,
 
 from policies.draft import Draft
 from policies.plan import Elide, Level, Rewrite
+from policies.refs import Refs
 from policies.spans import Evict
 from policies.steps.elide import ElideResults
 
@@ -109,3 +110,31 @@ def test_a_round_that_may_not_leave_gets_its_stubs() -> None:
     spans = edited(made)
     assert spans[0] == "m2"
     assert "m4" not in spans
+
+
+def test_stubs_and_results_said_shorter_say_the_way_back() -> None:
+    made = loop(40, 300, 40, 40, 40, 40, 40)
+    made.refs = Refs(b"key")
+    made.target = made.total - 2000
+    edited(made)
+    ref = made.refs.ref_of(lines(300))
+    assert f'are not shown here, read_tool_result(ref="{ref}") shows them' in texts(made)[4]
+    made.target = 100
+    edited(made)
+    assert f'are no longer shown, read_tool_result(ref="{ref}") shows them; it began: ' in texts(made)[4]
+
+
+def test_a_result_for_which_a_stub_with_its_ref_would_be_no_shorter_is_not_asked_for() -> None:
+    small = loop(4, 40, 40, 40, 40, 40, 40)
+    assert "m2" in edited(small)
+    small = loop(4, 40, 40, 40, 40, 40, 40)
+    small.refs = Refs(b"key")
+    assert small.messages[2].tokens <= 40 + small.back_tokens
+    assert "m2" not in edited(small)
+
+
+def test_a_tool_that_changes_nothing_may_be_called_again() -> None:
+    made = loop(40, 40, 40, 40, 40, 40, 40)
+    made.read_only = ("read_*",)
+    edited(made)
+    assert "are no longer shown, calling it again shows them; it began: " in texts(made)[2]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from support.prompts import calls, draft, edits, lines, result, round_of, rows, texts, user
 
 from policies.plan import Level
+from policies.refs import Refs
 from policies.steps.fit import Fit, waterline
 
 
@@ -67,3 +68,12 @@ def test_parallel_results_share_the_line() -> None:
     edits(Fit(), made)
     assert made.total <= 1600
     assert texts(made)[3] == lines(40)
+
+
+def test_what_is_said_shorter_says_the_way_back() -> None:
+    text = lines(300)
+    made = draft([user("a"), *round_of(0, text)], limit=1500, level=Level.HISTORY)
+    made.refs = Refs(b"key")
+    edits(Fit(), made)
+    assert f'read_tool_result(ref="{made.refs.ref_of(text)}") shows them' in texts(made)[2]
+    assert made.total <= 1500

@@ -4,6 +4,7 @@ from support.folding_check import check
 from support.prompts import calls, draft, edits, lines, result, round_of, rows, texts, user
 
 from policies.plan import Rewrite
+from policies.refs import Refs
 from policies.steps.fold_json import FoldJson
 
 LARGE = rows(400)
@@ -110,3 +111,36 @@ def test_what_was_folded_to_that_size_is_not_folded_to_it_again() -> None:
     made.target = 100
     assert len(edits(FoldJson(), made)) == 3
     assert edits(FoldJson(), made) == []
+
+
+def test_a_fold_says_the_way_back_and_stays_true_json() -> None:
+    made = draft([user("a"), *round_of(0, LARGE), *round_of(1, "ok")], limit=4000)
+    made.refs = Refs(b"key")
+    edits(FoldJson(), made)
+    folded = texts(made)[2]
+    assert check(LARGE, folded) > 0
+    assert json.loads(folded)
+    assert made.refs.ref_of(LARGE) in folded
+    assert made.total <= 4000
+
+
+def test_a_fold_that_loses_nothing_has_no_way_back() -> None:
+    source = json.dumps(json.loads(LARGE), indent=8)
+    made = draft(
+        [user("a"), *round_of(0, source), *round_of(1, "ok")], limit=draft([user("a"), *round_of(0, LARGE)]).total + 60
+    )
+    made.refs = Refs(b"key")
+    edits(FoldJson(), made)
+    assert json.loads(texts(made)[2]) == json.loads(LARGE) or "table of 400 rows" in texts(made)[2]
+    assert "tr_" not in texts(made)[2]
+
+
+def test_a_fold_to_a_shape_says_the_way_back_where_something_went() -> None:
+    step = FoldJson(over_chars=200, when="always")
+    made = draft(
+        [user("a"), *round_of(0, LARGE), *round_of(1, json.dumps({"text": "x" * 90, "more": "y" * 200}, indent=9))]
+    )
+    made.refs = Refs(b"key")
+    edits(step, made)
+    assert made.refs.ref_of(LARGE) in texts(made)[2]
+    assert "tr_" not in texts(made)[4]

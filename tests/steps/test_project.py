@@ -6,12 +6,15 @@ from policies.needs import solve
 from policies.pipeline import plan_once
 from policies.plan import Action, Edit, Pass, Rewrite
 from policies.policy import Policy
+from policies.refs import Refs
 from policies.steps.project import Project, Rule
+from policies.stubs import by_ref
 from proxy.policyfile import load
 
 SHIPMENT = '{"status": "in_transit", "eta": "2026-12-03", "trace": [' + ", ".join(['{"hub": "LEJ"}'] * 40) + "]}"
 GREP = "\n".join(f"src/a.py:{line}:    value = compute_something_quite_long_{line}()" for line in range(40))
 TABLE = "id,a,b\n1,this one is quite long so that it pays to leave it out,x\n2,and this one is even longer than that,y"
+WIDE = TABLE.replace("long", "long " * 40)
 RULES = (Rule("get_shipment*", jmespath="{status: status, eta: eta}"), Rule("grep*", regex="(?P<line>[0-9]+):"))
 POLICY = load("balanced")
 
@@ -110,3 +113,21 @@ def test_rules_are_read_from_a_policy_file() -> None:
     text = f'version = 1\nname = "own"\n{levels}[[steps]]\nuse = "project"\n{rules}'
     (step,) = Policy.parse(text, "own.toml").steps
     assert step == Project((Rule("grep*", regex="(?P<line>[0-9]+):"), Rule(columns=("a",))))
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "said"),
+    [
+        (SHIPMENT, Rule(jmespath="{eta: eta}"), '{"eta":"2026-12-03","…":"parts are not shown; BACK"}'),
+        (SHIPMENT, Rule(jmespath="[eta]"), '["2026-12-03",{"…":"parts are not shown; BACK"}]'),
+        (SHIPMENT, Rule(jmespath="eta"), '["2026-12-03",{"…":"parts are not shown; BACK"}]'),
+        (WIDE, Rule(columns=("id",)), "id\n1\n2\n[… 2 more columns not shown: a, b]\n[… parts are not shown; BACK]"),
+    ],
+    ids=["object", "array", "value", "text"],
+)
+def test_what_a_rule_leaves_out_can_be_read_again(text: str, rule: Rule, said: str) -> None:
+    made = draft([user("a"), *round_of(0, text)], limit=5)
+    made.refs = Refs(b"key")
+    edits(Project((rule,)), made)
+    back = by_ref(made.refs.ref_of(text))
+    assert texts(made)[2] == said.replace("BACK", back.replace('"', '\\"') if rule.jmespath else back)

@@ -3,6 +3,7 @@ import json
 
 from support.prompts import draft, edits, round_of, texts, user
 
+from policies.refs import Refs
 from policies.steps.strip_base64 import StripBase64
 
 PICTURE = base64.b64encode(bytes(range(256)) * 8).decode()
@@ -29,3 +30,14 @@ def test_when_enough_is_free_the_next_is_left_alone_unless_it_is_always_done() -
     limit = draft(messages).total - 50
     assert len(edits(StripBase64(), draft(messages, limit=limit))) == 1
     assert len(edits(StripBase64(when="always"), draft(messages, limit=limit))) == 2
+
+
+def test_the_way_back_is_said_once_and_json_stays_json() -> None:
+    result = json.dumps({"a": PICTURE, "b": PICTURE})
+    made = draft([user("a"), *round_of(0, result)], limit=5)
+    made.refs = Refs(b"key")
+    edits(StripBase64(), made)
+    assert json.loads(texts(made)[2]) == {
+        "a": f"(base64 of 2,048 bytes, read_tool_result(ref={made.refs.ref_of(result)}) shows them)",
+        "b": "(base64 of 2,048 bytes)",
+    }

@@ -4,6 +4,7 @@ from typing import Any
 from support.prompts import calls, draft, edits, lines, result, rows, texts, user
 
 from policies.plan import Elide
+from policies.refs import Refs
 from policies.steps.supersede import Supersede
 
 OLD, NEW = lines(20) + "\nTCK-4821 was open", lines(22)
@@ -66,3 +67,11 @@ def test_when_enough_is_free_the_next_is_left_alone_unless_it_is_always_done() -
     rounds = read(0, OLD), read(1, OLD), read(2, NEW)
     assert superseded(*rounds, free=30) == ["m2"]
     assert superseded(*rounds, step=Supersede(when="always"), free=30) == ["m2", "m4"]
+
+
+def test_the_older_read_can_be_read_again() -> None:
+    made = draft([user("a"), *read(0, OLD), *read(1, NEW)], limit=5)
+    made.refs = Refs(b"key")
+    edits(Supersede(), made)
+    ref = made.refs.ref_of(OLD)
+    assert f'stands further down; read_tool_result(ref="{ref}") shows them; it named: ' in texts(made)[2]

@@ -5,6 +5,7 @@ from support.prompts import calls, chat, draft, edits, ids, lines, planned, resu
 
 from policies.draft import Draft
 from policies.plan import Drop, Level, Rewrite
+from policies.refs import Refs
 from policies.steps.results import rounds_before
 from policies.steps.window import Window
 
@@ -120,3 +121,11 @@ def test_results_of_the_last_older_round_are_said_shorter_before_it_leaves() -> 
     assert len(plan.prompt.messages) == len(messages)
     assert 0.6 * limit <= plan.sent_total <= limit
     assert len(planned(request, 300).prompt.messages) == 2
+
+
+def test_a_long_user_message_said_shorter_says_the_way_back() -> None:
+    text = lines(400)
+    made = draft([user("task"), user(text), said("ok"), user("b")], limit=3000, level=Level.HISTORY)
+    made.refs = Refs(b"key")
+    edits(Window(), made)
+    assert f'read_tool_result(ref="{made.refs.ref_of(text)}") shows them' in texts(made)[1]
