@@ -1,6 +1,5 @@
 """One request's share in what bills teach: what is known when it is planned, and what its own bill adds."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from policies.counting import Counter
@@ -54,7 +53,7 @@ class Learning:
         """`base` as it was corrected for this request, for texts that are put behind it."""
         return Calibrated(base, self._calibration) if self._calibration.changes else base
 
-    def billed(self, base: Counter, prompt: Prompt, record: Record, usage: Mapping[str, Any]) -> None:
+    def billed(self, base: Counter, prompt: Prompt, record: Record, usage: dict[str, Any]) -> None:
         """The upstream told its `usage` of `prompt`, which is what was sent, and of whose count `record` tells."""
         tokens, cached = first_prompt(usage)
         counted, report = record.forwarded_total, record.report
@@ -74,7 +73,7 @@ class Learning:
                 self._all.keep(tenant, ours.id, ours.links[-1], anchor, lasting=self._lasting)
 
 
-def first_prompt(usage: Mapping[str, Any]) -> tuple[int, int]:
+def first_prompt(usage: dict[str, Any]) -> tuple[int, int]:
     """Prompt tokens of the request as it left, and how many of them were cached; of hidden rounds behind it both the
     prompts and the cache are their own. Zeros for what is not told."""
     ours = usage.get("edgewise")
@@ -84,5 +83,5 @@ def first_prompt(usage: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _number(holder: object, name: str) -> int:
-    value = holder.get(name) if isinstance(holder, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    value = holder.get(name) if isinstance(holder, dict) else None
+    return value if type(value) is int else 0

@@ -1,6 +1,5 @@
 """One request's share: what is known is asked where it matters, and the sent prompt's own bill is what teaches."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -185,7 +184,7 @@ class Forgets:
         ({"prompt_tokens": 1}, "impossible"),
     ],
 )
-async def test_only_a_bill_that_tells_something_teaches(usage: Mapping[str, Any], outcome: str | None) -> None:
+async def test_only_a_bill_that_tells_something_teaches(usage: dict[str, Any], outcome: str | None) -> None:
     desk = await Desk.open()
     long = chat([user("Which station?"), *round_of(0, lines(60))], model="mystery")
     asked = long if outcome == "impossible" else TALK
@@ -224,6 +223,6 @@ async def test_a_count_of_the_upstreams_own_tokenizer_teaches_nothing() -> None:
     ],
 )
 def test_behind_hidden_rounds_the_first_is_the_prompt_that_was_planned(
-    usage: Mapping[str, Any], first: tuple[int, int]
+    usage: dict[str, Any], first: tuple[int, int]
 ) -> None:
     assert first_prompt(usage) == first
