@@ -189,8 +189,8 @@ async def _chunked(reader: asyncio.StreamReader) -> bytes:
     return bytes(body)
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
     """Let the event loop turn until `condition` holds; a test that waits in vain is stopped by its own time limit."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.005)
