@@ -1,230 +1,199 @@
-"""Bars 1 to 3 of issue 4: what is retained, what survives, and what it costs when decisions are made once.
+"""Bars 1 to 3 of issue 4: what is retained, what survives, and what it costs where decisions are made once.
 
-    python bench/loops.py --only sixty --seeds 1 2 3
+    python bench/loops.py --only sixty --seeds 1 2 3 --epochs --lost
 
-Method: conversations are sent request by request through the core (`tests/support/talks.py`), what it records is kept
-as the ledger keeps it, encoded. Loops are built from recorded rounds in their own order, results grown by others.
+Method: conversations are sent request by request through the core with refs on (`tests/support/talks.py`); what it
+records is kept as the ledger keeps it, encoded. Loops are built from recorded rounds in their own order, each result
+grown by others to a size of its own; seeds are printed. Recorded conversations are sent at windows of overhead (tools,
+system, first user message, our own tool) + 60 % of the rest; `fitting` sends them at windows that hold them just so,
+and once more with half as much again.
 Retained: tokens of the common prefix with the request before (tools, then whole messages), over the tokens of the
 request before, summed. Cost: per request, tokens of that prefix at the read price and the rest at the write price,
-against forwarding everything. Survival: of the values that later calls pass and that so far stood only in tool results,
-how many stand in what was forwarded to the request that made the call.
+against forwarding everything. Survival: of the values that later calls pass and that so far stood only in tool
+results, how many stand in what was forwarded to the request that made the call; the rest must stand in an original
+whose ref is there. Removed: tokens of tool results, over all requests, and of each conversation's last one.
+Torn: requests that do not begin with the one before and open no epoch. Lost: system rules and tasks that are missing.
+Ends with 1 when a bar is missed.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
-from support.sessions import Conversation, conversations  # noqa: E402  (found by the path set above)
-from support.talks import Talk, forwarded_text, linked, passed_values  # noqa: E402  (the same)
+from measuring import PRICES, Figures, measure  # noqa: E402  (found by the path set above)
+from support.sessions import conversations  # noqa: E402  (the same)
+from support.talks import Talk, linked  # noqa: E402  (the same)
+from windows60 import window_of  # noqa: E402  (the same)
 
 from policies.budget import Budget, Margin  # noqa: E402  (the same)
-from policies.counting import Counter  # noqa: E402  (the same)
 from policies.counting.models import counter_for  # noqa: E402  (the same)
-from policies.plan import Plan  # noqa: E402  (the same)
+from policies.policy import Policy  # noqa: E402  (the same)
 from policies.refs import Refs  # noqa: E402  (the same)
-from policies.request import ChatRequest, Item, Prompt  # noqa: E402  (the same)
+from policies.request import ChatRequest, Prompt  # noqa: E402  (the same)
 from policies.spilling import ITEM  # noqa: E402  (the same)
 from proxy.policyfile import load as load_policy  # noqa: E402  (the same)
 from proxy.ranks import load  # noqa: E402  (the same)
 
-PRICES = ((1.0, 1.0), (0.1, 1.25), (0.5, 1.0))  # of a token read from the cache, and of one written
 EXACT = Margin(0.01, 8)
-REFS = Refs(b"a tenant")
+REFS = Refs(b"a tenant's key")
+FITTING = (1.0, 1.5)  # the window, over what the last request needs
+WITHIN = 0.01  # of what it costs to forward everything
 
 
-@dataclass
-class Figures:
-    """Of one conversation."""
+@dataclass(frozen=True)
+class Loop:
+    """`rounds` rounds of about `tokens` in all, under so many user messages, at a window; and its bars."""
 
-    name: str
-    requests: int = 0
-    edited: int = 0
-    opened: int = 0
-    common: int = 0
-    before: int = 0
-    over: int = 0
-    torn: int = 0
-    lost: int = 0
-    refused: int = 0
-    uses: int = 0
-    visible: int = 0
-    results: list[int] = field(default_factory=lambda: [0, 0])
-    paid: list[float] = field(default_factory=lambda: [0.0] * len(PRICES))
-    plain: list[float] = field(default_factory=lambda: [0.0] * len(PRICES))
-    levels: list[str] = field(default_factory=list)
-
-    @property
-    def retained(self) -> float:
-        return self.common / self.before if self.before else 1.0
-
-    def costs(self) -> list[float]:
-        return [a / b for a, b in zip(self.paid, self.plain, strict=True)]
+    rounds: int
+    tokens: int
+    topics: int
+    window: int
+    mean: float
+    worst: float
+    epochs: int
+    survival: float
+    costs: tuple[float, float, float]
 
 
-@dataclass
-class Cache:
-    """What a provider's cache holds: the request before."""
-
-    tools: tuple[Item, ...] = ()
-    messages: tuple[Item, ...] = ()
-    total: int = 0
-
-    def common(self, prompt, tokens: Sequence[int], head: int) -> int:
-        """Tokens of the prefix that this prompt shares with the request before."""
-        if not self.total or [t.raw for t in prompt.tools] != [t.raw for t in self.tools]:
-            return 0
-        shared = head
-        for one, before, cost in zip(prompt.messages, self.messages, tokens, strict=False):
-            if one.raw != before.raw:
-                break
-            shared += cost
-        return min(shared, self.total)
-
-    def now(self, prompt, total: int) -> None:
-        self.tools, self.messages, self.total = prompt.tools, prompt.messages, total
+LOOPS = {
+    "sixty": Loop(60, 120_000, 1, 64_000, 0.96, 0.94, 3, 0.98, (0.57, 0.70, 0.59)),
+    "switches": Loop(300, 330_000, 11, 128_000, 0.98, 0.0, 10, 0.0, (0.48, 0.55, 0.50)),
+    "three-hundred": Loop(300, 600_000, 1, 128_000, 0.975, 0.0, 20, 0.95, (0.33, 0.33, 0.33)),
+}
+Bar = tuple[str, float, str, float]  # what, its figure, how it compares, with what
 
 
-def run(talk: Conversation, counter: Counter, policy, budget: Budget) -> Figures:
-    figures, sender = Figures(talk.name), Talk(policy, counter, budget, refs=REFS)
-    ours, theirs = Cache(), Cache()
-    uses: dict[int, list[str]] = {}
-    for index, value in passed_values(talk.messages, talk.tools):
-        uses.setdefault(index, []).append(value)
-    ends = [end for end, message in enumerate(talk.messages) if message["role"] == "assistant" and end]
-    previous: tuple[Item, ...] = ()
-    for end in ends:
-        request, made = sender.send(talk.request(end))
-        figures.requests += 1
-        figures.refused += made.refusal is not None
-        figures.opened += made.opened
-        if made.opened:
-            figures.levels.append(f"{figures.requests}:{made.level.value}:{made.received_total}->{made.sent_total}")
-        _pay(figures.plain, theirs, request.prompt, counter)
-        before = ours.total
-        common = _pay(figures.paid, ours, made.prompt, counter)
-        if before:
-            figures.common += min(common, before)
-            figures.before += before
-        figures.over += budget.limit is not None and ours.total > budget.limit
-        heads = [item.raw for item in made.prompt.messages[: len(previous)]]
-        figures.torn += not made.opened and heads != [item.raw for item in previous]
-        previous = made.prompt.messages
-        text = forwarded_text(made)
-        figures.lost += (
-            json.loads(request.prompt.messages[1].raw)["content"] not in text
-            if len(request.prompt.messages) > 1
-            and isinstance(json.loads(request.prompt.messages[1].raw)["content"], str)
-            and json.loads(request.prompt.messages[1].raw)["role"] == "user"
-            else 0
-        )
-        for value in uses.get(end, ()):
-            figures.uses += 1
-            figures.visible += value in text
-        _results(figures, made)
+def survival(found: Sequence[Figures]) -> float:
+    uses = sum(one.uses for one in found)
+    return 1 - sum(len(one.gone) for one in found) / uses if uses else 1.0
+
+
+def removed(found: Sequence[Figures]) -> float:
+    """Of all requests."""
+    return 1 - sum(one.results_sent for one in found) / max(1, sum(one.results for one in found))
+
+
+def removed_last(found: Sequence[Figures]) -> float:
+    """Of the last request of each conversation."""
+    return 1 - sum(one.last_results_sent for one in found) / max(1, sum(one.last_results for one in found))
+
+
+def sound(found: Sequence[Figures]) -> Iterator[Bar]:
+    """What holds of every conversation."""
+    for name in ("over", "torn", "lost", "refused", "unreadable"):
+        yield name, sum(getattr(one, name) for one in found), "<=", 0
+
+
+def costs(found: Sequence[Figures], bars: Sequence[float]) -> Iterator[Bar]:
+    for at, (name, bar) in enumerate(zip(PRICES, bars, strict=True)):
+        yield f"cost, {name}", mean(one.costs[at] for one in found), "<=", bar
+
+
+def loops(loop: Loop, found: Sequence[Figures]) -> Iterator[Bar]:
+    """The bars of conversations of one shape."""
+    yield "retained, mean", mean(one.retained for one in found), ">=", loop.mean
+    yield "retained, worst", min(one.retained for one in found), ">=", loop.worst
+    yield "epochs, most", max(len(one.epochs) for one in found), "<=", loop.epochs
+    yield "survival", survival(found), ">=", loop.survival
+    yield from costs(found, loop.costs)
+    yield from sound(found)
+
+
+def recorded(found: Sequence[Figures]) -> Iterator[Bar]:
+    yield "survival", survival(found), ">=", 0.975
+    yield "results removed, all requests", removed(found), ">=", 0.0
+    yield "results removed, last requests", removed_last(found), ">=", 0.5
+    yield "retained", sum(one.common for one in found) / sum(one.before for one in found), ">=", 0.0
+    yield from sound(found)
+
+
+def fitting(found: Sequence[Figures]) -> Iterator[Bar]:
+    for at, name in enumerate(PRICES):
+        cost = sum(one.paid[at] for one in found) / sum(one.plain[at] for one in found)
+        yield f"cost, {name}", cost, "<=", 1 + WITHIN
+        yield f"cost of the dearest, {name}", max(one.costs[at] for one in found), "<=", 2.0
+    yield from sound(found)
+
+
+def judged(title: str, bars: Iterator[Bar]) -> int:
+    """Prints each bar; how many are missed."""
+    missed = 0
+    for what, figure, how, bar in bars:
+        holds = figure >= bar if how == ">=" else figure <= bar
+        missed += not holds
+        print(f"{'  ' if holds else '! '}{title:<16}{what:<44}{figure:>9.4g}  {how} {bar:g}")
+    return missed
+
+
+def show(figures: Figures, arguments: argparse.Namespace) -> Figures:
+    """A line of one conversation."""
+    cost = " ".join(f"{one:.3f}" for one in figures.costs)
+    print(
+        f"{figures.name[-44:]:<44} {figures.requests:3} requests, retained {figures.retained:6.2%}, "
+        f"{len(figures.epochs):2} epochs, survival {survival([figures]):6.1%} of {figures.uses:3}, "
+        f"results -{removed([figures]):3.0%}, cost {cost}",
+        flush=True,
+    )
+    if arguments.epochs:
+        print("   ", *figures.epochs, sep="\n    ")
+    if arguments.lost and figures.gone:
+        print("    lost:", *map(repr, figures.gone), sep="\n      ")
     return figures
 
 
-def _pay(sums: list[float], cache: Cache, prompt, counter: Counter) -> int:
-    bill = counter.bill(prompt)
-    common = cache.common(prompt, bill.messages, sum(bill.tools) + bill.overhead)
-    for at, (read, write) in enumerate(PRICES):
-        sums[at] += common * read + (bill.total - common) * write
-    cache.now(prompt, bill.total)
-    return common
-
-
-def _results(figures: Figures, made: Plan) -> None:
-    figures.results[0] += sum(span.tokens for span in made.received if span.is_result)
-    figures.results[1] += sum(span.tokens for span in made.sent if span.is_result)
-
-
-def show(figures: Figures) -> None:
-    costs = " / ".join(f"{cost:.3f}" for cost in figures.costs())
-    survived = figures.visible / figures.uses if figures.uses else 1.0
-    removed = 1 - figures.results[1] / figures.results[0] if figures.results[0] else 0.0
-    print(
-        f"{figures.name:<44} {figures.requests:4} requests  retained {figures.retained:6.2%}  epochs {figures.opened:2}  "
-        f"survival {survived:6.1%} of {figures.uses:3}  results -{removed:4.0%}  cost {costs}  over {figures.over} torn {figures.torn} lost {figures.lost} refused {figures.refused}",
-        flush=True,
-    )
-
-
-SETS = {
-    "sixty": ((60, 120_000, 1), 64_000),
-    "switches": ((300, 330_000, 11), 128_000),
-    "three-hundred": ((300, 600_000, 1), 128_000),
-}
-
-
 def main() -> int:
+    """Run, print, and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", choices=(*SETS, "recorded"))
-    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3])
+    parser.add_argument("--only", nargs="*", choices=(*LOOPS, "recorded", "fitting"))
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2, 3, 4, 5])
     parser.add_argument("--policy", default="balanced")
-    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--epochs", action="store_true", help="say where epochs open")
+    parser.add_argument("--lost", action="store_true", help="list the values that did not survive")
     arguments = parser.parse_args()
+    print((__doc__ or "").partition("Method: ")[2])
     policy = load_policy(arguments.policy)
-    counter = counter_for("gpt-4o", load)
-    for name, (shape, window) in SETS.items():
-        if arguments.only not in (None, name):
-            continue
-        all_ = []
-        for seed in arguments.seeds:
-            talk = linked(seed, *shape)
-            figures = run(talk, counter, policy, Budget.of(window, None, EXACT))
-            show(figures)
-            if arguments.verbose:
-                print("   ", *figures.levels)
-            all_.append(figures)
-        print(
-            name,
-            "mean retained",
-            f"{mean(f.retained for f in all_):.2%}",
-            "worst",
-            f"{min(f.retained for f in all_):.2%}",
-            "survival",
-            f"{sum(f.visible for f in all_) / max(1, sum(f.uses for f in all_)):.2%}",
-            "costs",
-            [round(mean(f.costs()[i] for f in all_), 3) for i in range(3)],
-        )
-    if arguments.only in (None, "recorded"):
-        all_ = []
-        import windows60
+    only = arguments.only or (*LOOPS, "recorded", "fitting")
+    missed = 0
+    for name, loop in LOOPS.items():
+        if name in only:
+            found = [show(one, arguments) for one in run_loops(loop, policy, arguments.seeds)]
+            missed += judged(name, loops(loop, found))
+    if "recorded" in only:
+        missed += judged("recorded", recorded([show(one, arguments) for one in run_recorded(policy)]))
+    for share in FITTING if "fitting" in only else ():
+        found = [show(one, arguments) for one in run_fitting(policy, share)]
+        missed += judged(f"fitting x {share:g}", fitting(found))
+    print(f"{missed} bars missed")
+    return 1 if missed else 0
 
-        own = counter.bill(Prompt("gpt-4o", (), (ITEM,))).tools[0]  # overhead, as bar 2 has it
 
-        for talk in conversations():
-            window = windows60.window_of(talk) + (own if talk.tools else 0)
-            figures = run(talk, counter, policy, Budget(window + 9 + window // 100, 0, 9 + window // 100))
-            show(figures)
-            all_.append(figures)
-        removed = 1 - sum(f.results[1] for f in all_) / sum(f.results[0] for f in all_)
-        print(
-            "recorded",
-            "survival",
-            f"{sum(f.visible for f in all_) / max(1, sum(f.uses for f in all_)):.2%}",
-            "removed",
-            f"{removed:.1%}",
-            "retained",
-            f"{sum(f.common for f in all_) / sum(f.before for f in all_):.2%}",
-            "epochs",
-            sum(f.opened for f in all_),
-            "over",
-            sum(f.over for f in all_),
-            "torn",
-            sum(f.torn for f in all_),
-            "lost",
-            sum(f.lost for f in all_),
-        )
-    return 0
+def run_loops(loop: Loop, policy: Policy, seeds: Sequence[int]) -> Iterator[Figures]:
+    for seed in seeds:
+        talk = linked(seed, loop.rounds, loop.tokens, loop.topics)
+        budget = Budget.of(loop.window, None, EXACT)
+        yield measure(talk, Talk(policy, counter_for(talk.model, load), budget, refs=REFS))
+
+
+def run_recorded(policy: Policy) -> Iterator[Figures]:
+    for talk in conversations():
+        counter = counter_for(talk.model, load)
+        own = counter.bill(Prompt(talk.model, (), (ITEM,))).tools[0] if talk.tools else 0
+        window = window_of(talk) + own
+        yield measure(talk, Talk(policy, counter, Budget(window), refs=REFS))
+
+
+def run_fitting(policy: Policy, share: float) -> Iterator[Figures]:
+    for talk in conversations():
+        counter = counter_for(talk.model, load)
+        last = ChatRequest.parse(list(talk.requests())[-1])
+        window = int(share * counter.bill(last.prompt).total) + 1
+        yield measure(talk, Talk(policy, counter, Budget(window), refs=REFS))
 
 
 if __name__ == "__main__":
