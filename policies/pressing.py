@@ -20,6 +20,7 @@ from policies.replay import freeze_sent, offered_key, thaw
 from policies.spans import Span
 from policies.spilling import is_offered, originals, own_tokens
 from policies.step import Step, acts_always
+from policies.triage import in_turn
 
 MOST_PROPOSALS, PROPOSALS_A_SPAN = 1_000, 20  # of a step at a level: ours make a tenth of these
 
@@ -230,7 +231,7 @@ class Pressing:
             pressure = _pressure(draft, self.policy)
             draft.level = level
             draft.target = min(draft.limit, pressure.target(self._rule(level, pressure).free_to))
-            for step in self.policy.steps:
+            for step in in_turn(self.policy.steps, draft, self.policy.shares):
                 if step.level in ORDER[: ORDER.index(level) + 1] and not acts_always(step):
                     failed += yield from run_step(draft, editor, step)
         if editor.changed and draft.level is not Level.NONE:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from policies.clipping import clip
 from policies.draft import Draft
@@ -26,6 +27,7 @@ class CapBuckets:
     level: Level = Level.TOOL_RESULTS
     name: str = "cap-buckets"
     leaf: Leaf = Leaf.NONE
+    eases: ClassVar[Tier] = Tier.L2
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         for bucket in (Bucket.MEMORY, Bucket.SUMMARY):

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from policies.draft import Draft
 from policies.plan import Drop, Edit, Leaf, Level, Rewrite
-from policies.spans import Evict, Span
+from policies.spans import Evict, Span, Tier
 from policies.steps.results import squeezable
 from policies.tools import one_line
 from policies.tools_ranking import ranked
@@ -21,6 +22,7 @@ class CapTools:
     level: Level = Level.TOOL_RESULTS
     name: str = "cap-tools"
     leaf: Leaf = Leaf.NONE
+    eases: ClassVar[Tier] = Tier.L2
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         cap = draft.tools_cap if self.cap_share is None else int(self.cap_share * draft.limit)

@@ -9,14 +9,14 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
 from policies.draft import Draft
 from policies.needs import Ask, Reply
 from policies.plan import Drop, Edit, Leaf, Level
-from policies.spans import Evict, Span
+from policies.spans import Evict, Span, Tier
 from policies.step import When
 from policies.tools import Tool, first_sentence
 from policies.tools_ranking import called, catalogue, named, shortened
@@ -55,6 +55,7 @@ class SelectTools:
     level: Level = Level.TOOL_RESULTS
     name: str = "select-tools"
     leaf: Leaf = Leaf.NONE
+    eases: ClassVar[Tier] = Tier.L2
 
     def __post_init__(self) -> None:
         if self.keep < 1:
