@@ -101,6 +101,8 @@ def test_an_epoch_keeps_what_was_known_when_it_began(known: Reckoned) -> None:
     assert state.calibration == FRESH.encode()
     further = Node(26, state.epoch, {}, state.sent, whole=False)
     assert state.after(further).calibration == FRESH.encode()
+    assert fold([made.record, further]) == state.after(further)
+    assert fold([further]) is None
     other = msgspec.structs.replace(further, whole=True, calibration=b"other")
     assert state.after(other).calibration == b"other"
 

@@ -1,5 +1,6 @@
 """An upstream on a real socket that bills by a tokenizer of its own, and the proxy in front of it, turn by turn."""
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -74,8 +75,9 @@ class Front:
         """Send, and let what it taught be learned."""
         answer = await self.proxy.chat({"model": model, "messages": messages, **more})
         await self.planner.bills.calibrating.settle()
-        told = dict(part.partition("=")[::2] for part in (answer.header("edgewise-budget") or "").split(", "))
-        return Asked(answer, int(told["sent"]), self.biller.bills[-1])
+        told = re.search(r"\bsent=(\d+)", answer.header("edgewise-budget") or "")
+        assert told is not None, "the planner failed"
+        return Asked(answer, int(told[1]), self.biller.bills[-1])
 
     def sample(self, name: str, **labels: str) -> float | None:
         return self.proxy.app.state.registry.get_sample_value(name, labels)
