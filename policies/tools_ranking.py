@@ -97,18 +97,22 @@ def shortened(text: str) -> str:
     return text if len(text) <= QUERY_CHARS else text[: QUERY_CHARS // 2] + "\n" + text[-QUERY_CHARS // 2 :]
 
 
-def ranked(draft: Draft, spans: Sequence[Span]) -> list[tuple[int, float, int, Span]]:
-    """`spans` of tools, the least needed first: called in the kept history, named in the newest user text, then how
-    well they answer it, then the order in which the client lists them."""
+def ranked(draft: Draft, spans: Sequence[Span]) -> list[tuple[int, tuple[int, float], int, Span]]:
+    """`spans` of tools, the least needed first: called in the kept history, named in the newest user text, then the
+    priority that the client gave, then how well they answer it, then the order in which the client lists them."""
     users = [span for span in draft.messages if span.is_user]
     text = draft.message(users[-1]).text if users else ""
     calls = called(draft)
     scores = catalogue(tuple(span.item for span in spans)).scores(text)
     keys = [
-        (2 if span.name in calls else int(bool(span.name) and span.name in text), score, -int(span.id[1:]), span)
+        (_need(span.name, calls, text), (span.priority, score), -int(span.id[1:]), span)
         for span, score in zip(spans, scores, strict=True)
     ]
     return sorted(keys, key=lambda key: key[:3])
+
+
+def _need(name: str, calls: set[str], text: str) -> int:
+    return 2 if name in calls else int(bool(name) and name in text)
 
 
 def _stem(word: str) -> str:

@@ -1,5 +1,6 @@
 from typing import Any
 
+from msgspec.structs import replace
 from support.prompts import calls, draft, prompt, said, system, tool, user
 
 from policies.tools_ranking import QUERY_CHARS, Catalogue, called, catalogue, named, ranked, words
@@ -67,3 +68,11 @@ def test_the_least_needed_ranks_first_and_called_tools_last() -> None:
     assert [key[-1].name for key in ranked(made, made.tools)] == [
         "other", "list_tickets", "get_forecast", "search_flights", "sendMail",
     ]  # fmt: skip
+
+
+def test_a_priority_that_the_client_gave_goes_before_words() -> None:
+    made = draft([user("which tickets are open?")], tools=[WEATHER, MAIL, TICKETS])
+    weather, mail, tickets = made.tools
+    first = replace(mail, priority=2)
+    assert [key[-1].name for key in ranked(made, [weather, first, tickets])][-1] == "sendMail"
+    assert [key[-1].name for key in ranked(made, [weather, mail, tickets])][-1] == "list_tickets"

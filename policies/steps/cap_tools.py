@@ -15,8 +15,8 @@ from policies.tools_ranking import ranked
 @dataclass(frozen=True)
 class CapTools:
     """What tools may cost under pressure: `cap_share` of the limit, else the policy's cap, else an eighth of the limit.
-    Kept longest: forced by `tool_choice` (always), called in the kept history, named in the newest user text, then how
-    well they answer it, then the client's order."""
+    Kept longest: forced by `tool_choice` (always), called in the kept history, named in the newest user text, then the
+    priority that a client gave, then how well they answer it, then the client's order."""
 
     cap_share: float | None = None
     level: Level = Level.TOOL_RESULTS
