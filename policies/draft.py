@@ -193,7 +193,6 @@ class Draft:
 
     def offer(self, span: Span) -> None:
         """A new tool, behind all others."""
-        self._forget(span)
         self._order.append(span.id)
         self._live[span.id] = span
         self._listed = None
