@@ -183,7 +183,8 @@ class Editor:
         base = self.draft.received(span).item if grow else span.item
         before, after = self.draft.cost(span, base), self.draft.cost(span, item)
         if after >= before:
-            self.draft.settled.add(span.id)
+            if action is Action.ELIDE:
+                self.draft.settled.add(span.id)
             self._log(step, action, "undone", _Told((span.id,), before, after, "would not save tokens"))
             return
         tokens = max(0, span.tokens - (self.draft.cost(span, span.item) - after))

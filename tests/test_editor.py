@@ -61,8 +61,15 @@ def test_an_edit_that_saves_nothing_is_undone() -> None:
     assert [(one.outcome, one.because) for one in editor.decisions] == [("undone", "would not save tokens")] * 2
     assert made.total == before
     assert made.as_prompt() is made.prompt
-    assert made.settled == {"m3", "m4"}
     assert not editor.changed
+
+
+def test_only_a_stub_that_saves_nothing_is_not_tried_again() -> None:
+    made, editor = opened()
+    editor.apply("clip", shorter(made, "m3", lines(20)))
+    assert made.settled == set()
+    editor.apply("elide", Elide("m3", shorter(made, "m3", lines(20)).raw, "for the test"))
+    assert made.settled == {"m3"}
 
 
 def test_what_is_pinned_is_never_touched() -> None:

@@ -5,7 +5,7 @@ from support.prompts import calls, chat, draft, lines, planned, result, round_of
 from policies.editor import Editor
 from policies.giving_back import give_back
 from policies.messages import with_text
-from policies.plan import Drop, Elide, Rewrite
+from policies.plan import Drop, Elide, Level, Rewrite
 from policies.refs import Refs
 
 RUSSIAN = " ".join(f"станция {number} показывает падение давления" for number in range(180))
@@ -86,3 +86,12 @@ def test_what_is_said_at_greater_length_keeps_its_way_back() -> None:
     made.limit = made.target = 4_000
     give_back(made, editor)
     assert made.refs.ref_of(lines(400)) in texts(made)[2]
+
+
+def test_a_result_that_is_only_dear_in_its_list_is_cut_to_what_it_may_cost_there() -> None:
+    """One text of the older round alone costs more in the list than all may cost, and by itself less than is large."""
+    older = [calls(("a", "f"), ("b", "f")), result("a", RUSSIAN), result("b", lines(30))]
+    plan = planned(chat([user("task"), *older, *round_of(1, lines(30))], model="gpt-4o-mini"), 8_000)
+    assert plan.level is Level.TOOL_RESULTS
+    assert len(plan.prompt.messages) == 6
+    assert 4_800 <= plan.sent_total <= 8_000

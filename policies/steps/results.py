@@ -47,8 +47,10 @@ def size(draft: Draft, span: Span) -> int:
 
 
 def keep(draft: Draft, span: Span, large: int, when: When) -> int:
-    """Tokens that a large result may keep: as many as need not go, but always `large`."""
-    return large if when == "always" or draft.at_first_sight else max(large, span.tokens - draft.excess)
+    """Tokens of text that a large result may keep: as many as need not go, but always `large`; fewer in a parallel
+    round, where the text may cost a multiple of what it costs alone."""
+    whole = large if when == "always" or draft.at_first_sight else max(large, span.tokens - draft.excess)
+    return whole * draft.facts(span).tokens // max(span.tokens, draft.facts(span).tokens)
 
 
 def is_json(text: str) -> bool:
