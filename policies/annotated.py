@@ -6,6 +6,7 @@ import msgspec
 
 from policies.annotations import MARK, Annotation, WrongAnnotation, read_message, read_tool
 from policies.counting.memo import Memo
+from policies.grown import before, leave
 from policies.jsonraw import NotJSON, array
 from policies.request import BadRequest, ChatRequest, Item
 
@@ -25,12 +26,12 @@ class NoteReader:
         if len(request.body) < SHORT and MARK not in request.body:
             return request
         prompt = request.prompt
-        items = [*prompt.messages, *prompt.tools]
-        known = self._bare.all([item.key for item in items])
-        if None not in known:
-            return request
-        fresh = [item for item, bare in zip(items, known, strict=True) if bare is None]
+        known, _ = before(prompt.messages, self)
+        items = [*prompt.messages[known:], *prompt.tools]
+        bare = self._bare.all([item.key for item in items])
+        fresh = [item for item, found in zip(items, bare, strict=True) if found is None]
         if not any([self._marked(item) for item in fresh]):
+            leave(prompt.messages, self, True)
             return request
         try:
             body, notes = _unannotated(request)

@@ -1,10 +1,13 @@
 """What the grammar, the split and the steps ask of a message again and again, without opening it again."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from policies.messages import Content, Message
 
 MEDIA = frozenset(["image", "audio", "file"])  # kinds of parts
+RESULTS = frozenset(["tool", "function"])  # roles
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):
@@ -45,3 +48,14 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
             media=any([part.kind in MEDIA for part in message.parts]),
             newline=newline,
         )
+
+
+def closed(known: Sequence[Facts]) -> int:
+    """How many messages, from the first, nothing can change that comes behind them: all but a newest round that may
+    still get results."""
+    for at in range(len(known) - 1, -1, -1):
+        if known[at].call_names:
+            return at
+        if known[at].role not in RESULTS:
+            break
+    return len(known)

@@ -1,7 +1,8 @@
 """Opening a conversation again: what was opened before is known by one digest of it, and only what is new is read.
 
 To find the messages of a long body, and to digest each, costs three times as much as to digest it in one piece
-(DESIGN 1.8). No text is remembered: places, digests and a checksum.
+(DESIGN 1.8). The messages that were opened last are kept, within bounds, and with them what was worked out for them
+(`policies.grown`); only a request that begins with the very same bytes finds them again.
 """
 
 import zlib
@@ -11,23 +12,31 @@ from typing import Any
 
 import msgspec
 
+from policies.grown import Grown, Trail
 from policies.jsonraw import Member, NotJSON, RawObject, elements
 from policies.request import JUDGED, ChatRequest, Item
 
 SHORT = 16_384  # bytes of a body that is opened sooner than looked up
 REMEMBERED = 128  # conversations
-REMEMBERED_MESSAGES = 40_000  # of all of them together: about 5 MB
+REMEMBERED_MESSAGES = 40_000  # of all of them together: about 30 MB of what was worked out for them
+REMEMBERED_BYTES = 64 << 20  # of all their messages
 TAIL = 64  # bytes whose checksum tells most conversations apart
 
 
-class Opening(msgspec.Struct, frozen=True, gc=False):
+class Opening(msgspec.Struct, frozen=True):
     """The beginning of a body, up to the end of its last message. Places are bytes from its beginning."""
 
     digest: bytes
     checksum: int  # of the last `TAIL` bytes
-    starts: tuple[int, ...]  # of the messages
-    ends: tuple[int, ...]
-    keys: tuple[bytes, ...]  # of the items
+    start: int  # of the first message
+    end: int  # of the last one
+    items: tuple[Item, ...]
+    trail: Trail
+
+    @property
+    def size(self) -> int:
+        """Bytes of its messages, about."""
+        return self.end - self.start
 
 
 class Opener:
@@ -47,7 +56,7 @@ class Opener:
         known, state = self._find(body)
         request = None if known is None else _continued(body, known)
         if known is None or request is None:
-            known, state, request = None, sha256(), ChatRequest.parse(body)
+            known, state, request = None, sha256(), _traced(ChatRequest.parse(body))
         self._remember(request, known, state)
         return request
 
@@ -55,7 +64,7 @@ class Opener:
         """What is known of the beginning of `body`, and the state of the digest that has taken it in."""
         view = memoryview(body)
         for known in reversed(list(self._known.values())):
-            end = known.ends[-1]
+            end = known.end
             if end <= len(body) and zlib.crc32(view[end - TAIL : end]) == known.checksum:
                 state = sha256(view[:end])
                 if state.digest() == known.digest:
@@ -65,39 +74,43 @@ class Opener:
     def _remember(self, request: ChatRequest, known: Opening | None, state: Any) -> None:
         """`known` is what was found of it, whose bytes the digest's `state` has taken in."""
         items = request.prompt.messages
-        starts, ends = _places(request, known)
-        if not ends:
+        if not isinstance(items, Grown) or not items:
             return
+        start, end = _place(request, known)
         view = memoryview(request.body)
-        state.update(view[known.ends[-1] if known else 0 : ends[-1]])
-        opened = Opening(
-            state.digest(),
-            zlib.crc32(view[ends[-1] - TAIL : ends[-1]]),
-            tuple(starts),
-            tuple(ends),
-            tuple([item.key for item in items]),
-        )
+        state.update(view[known.end if known else 0 : end])
+        checksum = zlib.crc32(view[end - TAIL : end])
+        opened = Opening(state.digest(), checksum, start, end, items, items.trail)
         for digest in (known.digest if known else b"", opened.digest):
             self._known.pop(digest, None)
         self._known[opened.digest] = opened
+        self._forget()
+
+    def _forget(self) -> None:
         kept = list(self._known.values())
-        messages = sum([len(one.keys) for one in kept])
-        while len(kept) > REMEMBERED or (messages > REMEMBERED_MESSAGES and len(kept) > 1):
+        messages, size = sum([len(one.items) for one in kept]), sum([one.size for one in kept])
+        while len(kept) > REMEMBERED or ((messages > REMEMBERED_MESSAGES or size > REMEMBERED_BYTES) and len(kept) > 1):
             oldest = kept.pop(0)
-            messages -= len(oldest.keys)
+            messages, size = messages - len(oldest.items), size - oldest.size
             self._known.pop(oldest.digest, None)
 
 
-def _places(request: ChatRequest, known: Opening | None) -> tuple[list[int], list[int]]:
-    """Where each message starts and ends."""
-    starts, ends = (list(known.starts), list(known.ends)) if known else ([], [])
-    at = ends[-1] if ends else next(one.start for one in request.object.members if one.name == "messages")
-    for item in request.prompt.messages[len(starts) :]:
-        start = request.body.index(b"{", at)  # between two messages stand a comma and white space
-        at = start + len(item.raw)
-        starts.append(start)
-        ends.append(at)
-    return starts, ends
+def _traced(request: ChatRequest) -> ChatRequest:
+    """The request with a trail that later ones go on from."""
+    messages = Grown.of(request.prompt.messages, {}, {}, 0)
+    return msgspec.structs.replace(request, prompt=msgspec.structs.replace(request.prompt, messages=messages))
+
+
+def _place(request: ChatRequest, known: Opening | None) -> tuple[int, int]:
+    """Where the first message starts and the last one ends."""
+    if known is not None:
+        start, at, new = known.start, known.end, request.prompt.messages[len(known.items) :]
+    else:
+        at = next(one.start for one in request.object.members if one.name == "messages")
+        start, new = request.body.index(b"{", at), request.prompt.messages
+    for item in new:  # between two messages stand a comma and white space
+        at = request.body.index(b"{", at) + len(item.raw)
+    return start, at
 
 
 def _continued(body: bytes, known: Opening) -> ChatRequest | None:
@@ -105,7 +118,7 @@ def _continued(body: bytes, known: Opening) -> ChatRequest | None:
 
     What is read is the body with a zero in place of the known messages.
     """
-    start, end = known.starts[0], known.ends[-1]
+    start, end = known.start, known.end
     try:
         short = RawObject.parse(body[:start] + b"0" + body[end:])
         if short.repeated(JUDGED):
@@ -116,9 +129,10 @@ def _continued(body: bytes, known: Opening) -> ChatRequest | None:
         return None
     if any([raw[:1] != b"{" for raw in new]):
         return None
-    items = [Item(body[a:b], key) for a, b, key in zip(known.starts, known.ends, known.keys, strict=True)]
     fields = RawObject(body, _moved(short.members, start, end - start - 1))
-    return ChatRequest.of(fields, values, (*items, *Item.all(new)))
+    trail = {} if new else known.trail
+    messages = Grown.of((*known.items, *Item.all(new)), trail, known.trail, len(known.items))
+    return ChatRequest.of(fields, values, messages)
 
 
 def _moved(members: Sequence[Member], behind: int, by: int) -> tuple[Member, ...]:

@@ -3,14 +3,16 @@
 Nothing else in the product adds up tokens of a plan.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
+from policies.grown import before, leave
 from policies.plan import Decision, Level, Plan
 from policies.recorded import Epoch
 from policies.spans import Bucket, Span
+from policies.split import Split
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
@@ -56,7 +58,8 @@ class Report(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, plan: Plan) -> "Report":
-        received = sent = _by_bucket(plan.received, plan.received_overhead)
+        told = _told(plan.received)
+        received = sent = _by_bucket(plan.received, plan.received_overhead, told)
         total = sent_total = sum(received.values())
         if plan.sent is not plan.received or plan.sent_overhead != plan.received_overhead:
             sent = _by_bucket(plan.sent, plan.sent_overhead)
@@ -73,7 +76,7 @@ class Report(msgspec.Struct, frozen=True):
             exact=plan.exact,
             counter=plan.counter,
             policy=plan.policy,
-            rows=tuple(_rows(plan) if plan.decisions or plan.sent is not plan.received else _untouched(plan.received)),
+            rows=tuple(_rows(plan) if plan.decisions or plan.sent is not plan.received else _same(plan.received, told)),
             decisions=plan.decisions,
             edited=bool(plan.decisions) and plan.sent != plan.received,
             refused=plan.refusal is not None,
@@ -108,9 +111,42 @@ class Report(msgspec.Struct, frozen=True):
 _BUCKETS = tuple(bucket.value for bucket in Bucket)
 
 
-def _by_bucket(spans: Iterable[Span], overhead: int) -> dict[str, int]:
-    totals = dict.fromkeys(_BUCKETS, 0)
+class _Told(NamedTuple):
+    """What is told of spans that nothing was done with: tokens by bucket, and rows."""
+
+    of: tuple[Span, ...]
+    totals: dict[str, int]
+    rows: tuple[Row, ...]
+
+
+_KEY = "report"
+_NOTHING = _Told((), dict.fromkeys(_BUCKETS, 0), ())
+
+
+def _told(spans: Sequence[Span]) -> _Told:
+    """What is told of the beginning of spans that go on from an earlier request; of others, nothing."""
+    if not isinstance(spans, Split):
+        return _NOTHING
+    found: _Told | None = before(spans.messages, _KEY)[1]
+    if found is None or found.of is not spans.begun:
+        found = _NOTHING
+    new = spans.older[len(found.of) :]
+    told = _Told(spans.older, _add(dict(found.totals), new), (*found.rows, *_untouched(new)))
+    leave(spans.messages, _KEY, told)
+    return told
+
+
+def _by_bucket(spans: Sequence[Span], overhead: int, told: _Told = _NOTHING) -> dict[str, int]:
+    totals = dict(told.totals)
     totals[Bucket.OVERHEAD] += overhead
+    if isinstance(spans, Split) and told is not _NOTHING:
+        for at in spans.newest:
+            totals[told.of[at].bucket] -= told.of[at].tokens
+            totals[spans[at].bucket] += spans[at].tokens
+    return _add(totals, spans[len(told.of) :])
+
+
+def _add(totals: dict[str, int], spans: Iterable[Span]) -> dict[str, int]:
     for span in spans:
         totals[span.bucket] += span.tokens
         if span.merged:
@@ -120,8 +156,16 @@ def _by_bucket(spans: Iterable[Span], overhead: int) -> dict[str, int]:
     return totals
 
 
-def _untouched(spans: Iterable[Span]) -> Iterable[Row]:
-    """What nothing was done with, as most prompts are: a third of the cost of looking for it."""
+def _same(spans: Sequence[Span], told: _Told) -> list[Row]:
+    """Rows of what nothing was done with, as most prompts are: a third of the cost of looking for it."""
+    rows = [*told.rows, *_untouched(spans[len(told.of) :])]
+    if isinstance(spans, Split):
+        for at in spans.newest:
+            rows[at : at + 1] = _untouched((spans[at],))
+    return rows
+
+
+def _untouched(spans: Iterable[Span]) -> list[Row]:
     return [
         Row(of.id, of.bucket, of.tier, of.evict, of.role, of.name, of.turn, of.round, of.tokens, of.tokens)
         for of in spans

@@ -1,10 +1,14 @@
 """A prompt → spans: what each message is, which round and turn it belongs to, and which bucket pays for it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
 
 from policies.counting import Bill
-from policies.facts import Facts
-from policies.request import Prompt
+from policies.facts import Facts, closed
+from policies.grown import Grown, before, leave
+from policies.request import Item, Prompt
 from policies.spans import Bucket, Evict, Span, Tier
 from policies.tools import Tool, allowed, forced, name_of
 
@@ -12,27 +16,84 @@ INSTRUCTING = ("system", "developer")
 ANSWERING = ("tool", "function")
 
 
+class Split(tuple[Span, ...]):
+    """The spans of `messages`, and of tools behind them. `older` are the first of them as they stand once nothing
+    of them is newest any more, `newest` the indexes of those among them that still are. `begun` is the `older` of the
+    earlier split, with which this one's begins; () where it does not."""
+
+    messages: Grown[Item]
+    older: tuple[Span, ...]
+    begun: tuple[Span, ...]
+    newest: tuple[int, ...]
+
+
+class _Begun(NamedTuple):
+    """A split up to some message, to go on from: `Split.older`, its tokens, names of functions by id of call, turn and
+    round, whether the round may still go on, and the indexes of the newest user message and answer."""
+
+    spans: tuple[Span, ...] = ()
+    tokens: tuple[int, ...] = ()
+    called: Mapping[str, str] = {}
+    turn: int = -1
+    round: int = -1
+    inside: bool = False
+    user: int = -1
+    answer: int = -1
+
+
+_KEY = "split"
+_FIRST = _Begun()
+
+
 def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...]:
     """Messages first, then tools, each with its tokens of `bill`. Shapes: len(prompt.messages) + len(prompt.tools)."""
-    rounds = _rounds(facts)
-    roles = [fact.role for fact in facts]
-    newest = _newest(roles, rounds)
-    classes = [_OLDER.get(role, _SAID) for role in roles]
-    for index in newest:
-        classes[index] = _NEWEST.get(roles[index], _ASKED)
-    ids = _IDS[: len(roles)] if len(roles) <= len(_IDS) else [f"m{index}" for index in range(len(roles))]
+    begun = _begun(prompt, bill)
+    start, end = len(begun.spans), len(prompt.messages)
+    facts = facts[start:]
+    roles, called = [fact.role for fact in facts], dict(begun.called)
+    rounds, classes = _rounds(facts, begun), [_OLDER.get(role, _SAID) for role in roles]
     columns = (
-        ids,
-        prompt.messages,
+        _IDS[start:end] if end <= len(_IDS) else [f"m{index}" for index in range(start, end)],
+        prompt.messages[start:],
         *zip(*classes, strict=True),
-        bill.messages,
+        bill.messages[start:],
         roles,
-        _names(facts),
-        _turns(roles),
+        _names(facts, called),
+        _turns(roles, begun.turn),
         rounds,
     )
-    spans = list(map(Span, *columns)) if roles else []
-    return tuple(spans + _tools(prompt, bill) if prompt.tools else spans)
+    older = [*begun.spans, *map(Span, *columns)] if roles else [*begun.spans]
+    newest = _newest(begun, roles, older)
+    spans = older[:]
+    for index in newest:
+        bucket, tier, evict = _NEWEST.get(older[index].role, _ASKED)
+        spans[index] = msgspec.structs.replace(older[index], bucket=bucket, tier=tier, evict=evict)
+    if prompt.tools:
+        spans += _tools(prompt, bill)
+    if not isinstance(prompt.messages, Grown):
+        return tuple(spans)
+    end = start + closed(facts)
+    ended = _Begun(
+        spans=tuple(older[:end]),
+        tokens=bill.messages[:end],
+        called=called,
+        turn=begun.turn + roles[: end - start].count("user"),
+        round=begun.round + roles[: end - start].count("assistant"),
+        inside=end > 0 and older[end - 1].round >= 0,
+        user=_last(roles[: end - start], "user", start, begun.user),
+        answer=_last(roles[: end - start], "assistant", start, begun.answer),
+    )
+    leave(prompt.messages, _KEY, ended)
+    made = Split(spans)
+    made.messages, made.older, made.begun = prompt.messages, ended.spans, begun.spans
+    made.newest = tuple([index for index in newest if index < end])
+    return made
+
+
+def _begun(prompt: Prompt, bill: Bill) -> _Begun:
+    """What an earlier request left, if it was billed as now."""
+    found: _Begun | None = before(prompt.messages, _KEY)[1]
+    return found if found is not None and bill.messages[: len(found.tokens)] == found.tokens else _FIRST
 
 
 _IDS = tuple([f"m{index}" for index in range(1_000)])  # of most conversations: made, and kept in reports, once
@@ -68,8 +129,8 @@ def _pinned_tools(prompt: Prompt, bill: Bill, names: Sequence[str]) -> set[int]:
     return {min(candidates, key=lambda index: bill.tools[index])} if candidates else set()
 
 
-def _turns(roles: Sequence[str]) -> list[int]:
-    turn, turns = -1, []
+def _turns(roles: Sequence[str], turn: int) -> list[int]:
+    turns = []
     for role in roles:
         if role == "user":
             turn += 1
@@ -77,10 +138,9 @@ def _turns(roles: Sequence[str]) -> list[int]:
     return turns
 
 
-def _rounds(facts: Sequence[Facts]) -> list[int]:
+def _rounds(facts: Sequence[Facts], begun: _Begun) -> list[int]:
     """An assistant message opens a round; the answers that follow belong to it. Everything else: -1."""
-    current, rounds = -1, []
-    inside = False
+    current, inside, rounds = begun.round, begun.inside, list[int]()
     for fact in facts:
         if fact.role == "assistant":
             current, inside = current + 1, True
@@ -90,9 +150,9 @@ def _rounds(facts: Sequence[Facts]) -> list[int]:
     return rounds
 
 
-def _names(facts: Sequence[Facts]) -> list[str]:
-    """The name of each message; of a tool result, the name of the function whose call it answers."""
-    called: dict[str, str] = {}
+def _names(facts: Sequence[Facts], called: dict[str, str]) -> list[str]:
+    """The name of each message; of a tool result, the name of the function whose call it answers. Calls are added to
+    `called`."""
     names = []
     for fact in facts:
         if len(fact.call_ids) == 1:
@@ -103,13 +163,19 @@ def _names(facts: Sequence[Facts]) -> list[str]:
     return names
 
 
-def _newest(roles: Sequence[str], rounds: Sequence[int]) -> set[int]:
+def _newest(begun: _Begun, roles: Sequence[str], spans: Sequence[Span]) -> set[int]:
     """Indexes of the newest user message, and of the newest round where it stands after that message."""
-    if not roles:
+    if not spans:
         return set()
-    user = len(roles) - 1 - roles[::-1].index("user") if "user" in roles else -1
-    newest = {user, len(roles) - 1} if user >= 0 else {len(roles) - 1}
-    last = max(rounds[user + 1 :], default=-1)
-    if last >= 0:
-        newest |= {index for index in range(rounds.index(last, user + 1), len(roles)) if rounds[index] == last}
+    start = len(begun.spans)
+    user, answer = _last(roles, "user", start, begun.user), _last(roles, "assistant", start, begun.answer)
+    newest = {user, len(spans) - 1} if user >= 0 else {len(spans) - 1}
+    if answer > user:
+        newest |= {index for index in range(answer, len(spans)) if spans[index].round == spans[answer].round}
     return newest
+
+
+def _last(roles: Sequence[str], role: str, start: int, known: int) -> int:
+    """Index of the last message in the role; `roles` begin with message `start`, before which `known` is the last."""
+    at = next((at for at in range(len(roles) - 1, -1, -1) if roles[at] == role), None)
+    return known if at is None else start + at

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies import opener
+from policies.grown import before, leave, now
 from policies.opener import REMEMBERED, SHORT, Opener
 from policies.request import BadRequest, ChatRequest, Item
 
@@ -102,10 +103,37 @@ def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(opened._known) == REMEMBERED
     monkeypatch.setattr(opener, "REMEMBERED_MESSAGES", 5)
     opened.parse(body_of(said("last"), said("of"), said("all")))
-    assert [len(one.keys) for one in opened._known.values()] == [4]
+    assert [len(one.items) for one in opened._known.values()] == [4]
 
 
-def test_nothing_of_a_text_is_remembered() -> None:
+def test_the_texts_that_are_remembered_are_bounded_and_the_newest_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = Opener()
-    opened.parse(body_of(said("valve 17 is open")))
-    assert "valve" not in repr(opened._known)
+    monkeypatch.setattr(opener, "REMEMBERED_BYTES", 3 * SHORT)
+    for number in range(5):
+        opened.parse(body_of(said(f"valve {number} is open")))
+    texts = [json.loads(one.items[1].raw)["content"] for one in opened._known.values()]
+    assert texts == ["valve 3 is open", "valve 4 is open"][-len(texts) :]
+    assert len(texts) == 2
+    monkeypatch.setattr(opener, "REMEMBERED_BYTES", 10)
+    opened.parse(body_of(said("valve 5 is open")))
+    assert len(opened._known) == 1
+
+
+def test_a_conversation_that_goes_on_keeps_its_messages_and_is_remembered_once() -> None:
+    opened = Opener()
+    first = opened.parse(body_of(said("a"))).prompt.messages
+    again = opened.parse(body_of(said("a"))).prompt.messages
+    longer = opened.parse(body_of(said("a"), said("b"))).prompt.messages
+    assert longer[0] is again[0] is first[0]
+    assert len(opened._known) == 1
+
+
+def test_what_was_worked_out_for_a_request_is_found_by_the_next_one_alone() -> None:
+    opened = Opener()
+    first, other = opened.parse(body_of(said("a"))), opened.parse(body_of(said("x")))
+    leave(first.prompt.messages, "length", 2)
+    again, longer = opened.parse(body_of(said("a"))), opened.parse(body_of(said("a"), said("b")))
+    assert now(again.prompt.messages, "length") == 2
+    assert before(longer.prompt.messages, "length") == (2, 2)
+    assert now(longer.prompt.messages, "length") is None
+    assert before(other.prompt.messages, "length") == (0, None)

@@ -5,7 +5,7 @@ messages only adds figures up.
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -16,13 +16,13 @@ from policies.counting.formats import name, schema_of, section
 from policies.counting.memo import Memo
 from policies.counting.rounds import arguments, calls_text, results_tokens, shares
 from policies.counting.tools import Tool, count_tool, frame
-from policies.facts import Facts
+from policies.facts import RESULTS, Facts, closed
+from policies.grown import Grown, before, leave, now
 from policies.jsonraw import NotJSON, elements, loads
 from policies.messages import Message
 from policies.request import Item, Prompt
 
 REMEMBERED = 65_536  # messages, and as many tools and rounds, in each of two generations
-RESULTS = frozenset(["tool", "function"])
 SYSTEM = frozenset(["system", "developer"])
 V = TypeVar("V")
 
@@ -30,6 +30,17 @@ V = TypeVar("V")
 class _Round(msgspec.Struct, frozen=True):
     tokens: tuple[int, ...]  # of the assistant message and each result
     rest: int
+
+
+class _Settled(NamedTuple):
+    """Of messages whose cost nothing can change that comes behind them; see OpenAICounter._messages."""
+
+    messages: tuple[int, ...]
+    rest: int
+    exact: bool
+
+
+_NOTHING = _Settled((), 0, exact=True)
 
 
 class _Format(msgspec.Struct, frozen=True):
@@ -57,13 +68,13 @@ class OpenAICounter:
         tools = self._all_tools(prompt.tools)
         legacy = self._legacy(prompt.functions)
         form = self._format(prompt.response_format)
-        messages = [facts.tokens for facts in known]
-        overhead = self._family.priming + self._settle_rounds(prompt.messages, known, messages)
+        messages, rest, exact = self._messages(prompt.messages, known)
+        overhead = self._family.priming + rest
         overhead += self._opening(known, [*tools, *legacy], form) + self._answers(known, tools, form)
         overhead += self._choice(prompt.tool_choice) + sum(tool.tokens for tool in legacy)
-        exact = all([facts.exact for facts in known]) and all([tool.exact for tool in tools])
+        exact = exact and all([tool.exact for tool in tools])
         names = tuple([tool.name for tool in tools])
-        return Bill(tuple(messages), tuple([tool.tokens for tool in tools]), max(0, overhead), exact, names)
+        return Bill(messages, tuple([tool.tokens for tool in tools]), max(0, overhead), exact, names)
 
     def facts(self, item: Item) -> Facts:
         """What is known of a message; opened and counted at first sight only."""
@@ -76,12 +87,23 @@ class OpenAICounter:
 
     def new_bytes(self, prompt: Prompt) -> int:
         """Bytes of messages and tools that were not counted before."""
-        return _fresh(prompt.messages, self._facts) + _fresh(prompt.tools, self._tools)
+        known, _ = before(prompt.messages, self)
+        return _fresh(prompt.messages[known:], self._facts) + _fresh(prompt.tools, self._tools)
 
-    def all_facts(self, items: Sequence[Item]) -> list[Facts]:
+    def all_facts(self, items: Sequence[Item]) -> Sequence[Facts]:
         """`facts` of each."""
-        found = self._facts.all([item.key for item in items])
-        return [facts or self.facts(item) for facts, item in zip(found, items, strict=True)]
+        told: tuple[Facts, ...] | None = now(items, self)
+        if told is not None:
+            return told
+        known, earlier = before(items, self)
+        new = items[known:]
+        found = self._facts.all([item.key for item in new])
+        facts = [facts or self.facts(item) for facts, item in zip(found, new, strict=True)]
+        if not isinstance(items, Grown):
+            return facts
+        told = (*earlier, *facts) if known else tuple(facts)
+        leave(items, self, told)
+        return told
 
     def _all_tools(self, items: Sequence[Item]) -> list[Tool]:
         if not items:
@@ -115,6 +137,24 @@ class OpenAICounter:
     def _author(self, message: Message) -> int:
         """A name that only repeats the role costs one token less."""
         return self._encoding.count(message.name) + (message.name != message.role) if message.name else 0
+
+    def _messages(self, items: Sequence[Item], known: Sequence[Facts]) -> tuple[tuple[int, ...], int, bool]:
+        """Tokens of each message, what belongs to none of them, and whether all are exact."""
+        begun = _NOTHING if (found := before(items, (self, "settled"))[1]) is None else found
+        new, facts = items[len(begun.messages) :], known[len(begun.messages) :]
+        end = closed(facts) if isinstance(items, Grown) else len(facts)
+        settled, rest = self._settled(new[:end], facts[:end])
+        done = _Settled((*begun.messages, *settled), begun.rest + rest, begun.exact and _exact(facts[:end]))
+        leave(items, (self, "settled"), done)
+        if end == len(facts):
+            return done.messages, done.rest, done.exact
+        settled, rest = self._settled(new[end:], facts[end:])
+        return (*done.messages, *settled), done.rest + rest, done.exact and _exact(facts[end:])
+
+    def _settled(self, items: Sequence[Item], known: Sequence[Facts]) -> tuple[list[int], int]:
+        """Tokens of each message with what depends on its round, and what belongs to none of them."""
+        messages = [facts.tokens for facts in known]
+        return messages, self._settle_rounds(items, known, messages)
 
     def _settle_rounds(self, items: Sequence[Item], known: Sequence[Facts], messages: list[int]) -> int:
         """Correct `messages` for what depends on a whole round; returns what belongs to no message."""
@@ -227,6 +267,10 @@ class OpenAICounter:
         function = value.get("function") if isinstance(value, dict) else None
         forced = function.get("name") if isinstance(function, dict) else None
         return 7 + self._encoding.count(forced) if isinstance(forced, str) else 0
+
+
+def _exact(known: Sequence[Facts]) -> bool:
+    return all([facts.exact for facts in known])
 
 
 def _fresh(items: Sequence[Item], seen: Memo[bytes, V]) -> int:
