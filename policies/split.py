@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from policies.counting import Bill
+from policies.counting import BILLED, Bill, Billed
 from policies.facts import Facts, closed
-from policies.grown import Grown, before, leave
+from policies.grown import Grown, before, leave, now
 from policies.request import Item, Prompt
 from policies.spans import Bucket, Evict, Span, Tier
 from policies.tools import Tool, allowed, forced, name_of
@@ -62,38 +62,51 @@ def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...
         _turns(roles, begun.turn),
         rounds,
     )
-    older = [*begun.spans, *map(Span, *columns)] if roles else [*begun.spans]
-    newest = _newest(begun, roles, older)
-    spans = older[:]
+    new = [*map(Span, *columns)] if roles else []
+    spans, newest = [*begun.spans, *new], _newest(begun, roles, rounds)
     for index in newest:
-        bucket, tier, evict = _NEWEST.get(older[index].role, _ASKED)
-        spans[index] = msgspec.structs.replace(older[index], bucket=bucket, tier=tier, evict=evict)
+        bucket, tier, evict = _NEWEST.get(spans[index].role, _ASKED)
+        spans[index] = msgspec.structs.replace(spans[index], bucket=bucket, tier=tier, evict=evict)
     if prompt.tools:
         spans += _tools(prompt, bill)
     if not isinstance(prompt.messages, Grown):
         return tuple(spans)
-    end = start + closed(facts)
+    done = closed(facts)
+    settled = roles[:done]
     ended = _Begun(
-        spans=tuple(older[:end]),
-        tokens=bill.messages[:end],
+        spans=(*begun.spans, *new[:done]),
+        tokens=_settled(prompt, bill, start + done),
         called=called,
-        turn=begun.turn + roles[: end - start].count("user"),
-        round=begun.round + roles[: end - start].count("assistant"),
-        inside=end > 0 and older[end - 1].round >= 0,
-        user=_last(roles[: end - start], "user", start, begun.user),
-        answer=_last(roles[: end - start], "assistant", start, begun.answer),
+        turn=begun.turn + settled.count("user"),
+        round=begun.round + settled.count("assistant"),
+        inside=rounds[done - 1] >= 0 if done else begun.inside,
+        user=_last(settled, "user", start, begun.user),
+        answer=_last(settled, "assistant", start, begun.answer),
     )
     leave(prompt.messages, _KEY, ended)
     made = Split(spans)
     made.messages, made.older, made.begun = prompt.messages, ended.spans, begun.spans
-    made.newest = tuple([index for index in newest if index < end])
+    made.newest = tuple([index for index in newest if index < len(ended.spans)])
     return made
 
 
 def _begun(prompt: Prompt, bill: Bill) -> _Begun:
     """What an earlier request left, if it was billed as now."""
     found: _Begun | None = before(prompt.messages, _KEY)[1]
-    return found if found is not None and bill.messages[: len(found.tokens)] == found.tokens else _FIRST
+    if found is None:
+        return _FIRST
+    left: Billed | None = now(prompt.messages, BILLED)
+    if left is not None and left.messages is bill.messages and left.begun is found.tokens:
+        return found  # to compare them would take longer than to split what is new
+    return found if bill.messages[: len(found.tokens)] == found.tokens else _FIRST
+
+
+def _settled(prompt: Prompt, bill: Bill, end: int) -> tuple[int, ...]:
+    """The first tokens of the bill."""
+    left: Billed | None = now(prompt.messages, BILLED)
+    if left is not None and left.messages is bill.messages and len(left.settled) == end:
+        return left.settled
+    return bill.messages[:end]
 
 
 _IDS = tuple([f"m{index}" for index in range(1_000)])  # of most conversations: made, and kept in reports, once
@@ -163,15 +176,16 @@ def _names(facts: Sequence[Facts], called: dict[str, str]) -> list[str]:
     return names
 
 
-def _newest(begun: _Begun, roles: Sequence[str], spans: Sequence[Span]) -> set[int]:
+def _newest(begun: _Begun, roles: Sequence[str], rounds: Sequence[int]) -> set[int]:
     """Indexes of the newest user message, and of the newest round where it stands after that message."""
-    if not spans:
+    start, end = len(begun.spans), len(begun.spans) + len(roles)
+    if not end:
         return set()
-    start = len(begun.spans)
     user, answer = _last(roles, "user", start, begun.user), _last(roles, "assistant", start, begun.answer)
-    newest = {user, len(spans) - 1} if user >= 0 else {len(spans) - 1}
+    newest = {user, end - 1} if user >= 0 else {end - 1}
     if answer > user:
-        newest |= {index for index in range(answer, len(spans)) if spans[index].round == spans[answer].round}
+        number = [span.round for span in begun.spans[answer:]] + list(rounds[max(0, answer - start) :])
+        newest |= {answer + at for at, one in enumerate(number) if one == number[0]}
     return newest
 
 

@@ -5,7 +5,8 @@ content, so that only new messages and tools are tokenised (DESIGN 1.8).
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -25,7 +26,7 @@ class Encoding(Protocol):
         ...
 
 
-class Bill(msgspec.Struct, frozen=True):
+class Bill(msgspec.Struct, frozen=True, dict=True):
     """Tokens of a prompt. `messages` and `tools` stand in the prompt's order; what belongs to none is `overhead`.
 
     `names` are those of the tools, or () where counting them had no need to read them."""
@@ -36,9 +37,22 @@ class Bill(msgspec.Struct, frozen=True):
     exact: bool  # False as soon as one part is an estimate (an image behind a URL, a model without known rules)
     names: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def total(self) -> int:
         return sum(self.messages) + sum(self.tools) + self.overhead
+
+
+class Billed(NamedTuple):
+    """How the bill of messages that go on from earlier ones came about, left in their trail: `messages` of the bill are
+    those of `begun`, which nothing could change any more then, and more; of these nothing can change `settled` now. The
+    next one begins with the same object."""
+
+    messages: tuple[int, ...]
+    begun: tuple[int, ...]
+    settled: tuple[int, ...]
+
+
+BILLED = "billed"  # where it is left
 
 
 class Counter(Protocol):
@@ -67,4 +81,4 @@ class Counter(Protocol):
         ...
 
 
-__all__ = ["COUNTED_CHARS", "Bill", "Counter", "Encoding", "Facts", "Item", "Prompt"]
+__all__ = ["BILLED", "COUNTED_CHARS", "Bill", "Billed", "Counter", "Encoding", "Facts", "Item", "Prompt"]

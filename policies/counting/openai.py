@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from policies.counting import Bill, Encoding
+from policies.counting import BILLED, Bill, Billed, Encoding
 from policies.counting.bodies import body, ending, opened
 from policies.counting.families import Family
 from policies.counting.formats import name, schema_of, section
@@ -146,10 +146,12 @@ class OpenAICounter:
         settled, rest = self._settled(new[:end], facts[:end])
         done = _Settled((*begun.messages, *settled), begun.rest + rest, begun.exact and _exact(facts[:end]))
         leave(items, (self, "settled"), done)
-        if end == len(facts):
-            return done.messages, done.rest, done.exact
-        settled, rest = self._settled(new[end:], facts[end:])
-        return (*done.messages, *settled), done.rest + rest, done.exact and _exact(facts[end:])
+        messages, rest, exact = done
+        if end < len(facts):
+            settled, further = self._settled(new[end:], facts[end:])
+            messages, rest, exact = (*messages, *settled), rest + further, exact and _exact(facts[end:])
+        leave(items, BILLED, Billed(messages, begun.messages, done.messages))
+        return messages, rest, exact
 
     def _settled(self, items: Sequence[Item], known: Sequence[Facts]) -> tuple[list[int], int]:
         """Tokens of each message with what depends on its round, and what belongs to none of them."""
