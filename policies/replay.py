@@ -26,7 +26,8 @@ def replay(draft: Draft, editor: Editor, recorded: Recorded, *, several: bool = 
             _again(draft, editor, messages[index], made, following)
     _tools_again(draft, editor, recorded.sent, several=several)
     frozen = {span.id for span in messages[: recorded.count]} | {f"m{index}" for index in recorded.made}
-    draft.frozen = frozenset(frozen | {span.id for span in draft.tools})
+    frozen |= {span.id for span in draft.spans if span.id[0] != "m"}  # what the client never saw, and tools
+    draft.frozen = frozenset(frozen)
     draft.rebill()
 
 
