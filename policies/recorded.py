@@ -6,12 +6,14 @@ Nodes are small and never change: what a request did is told by itself and those
 """
 
 from collections.abc import Iterable, Mapping
+from hashlib import blake2b
 
 import msgspec
 
 from policies.levels import Level
 
 FRONT = -1  # the index of what stands before all messages
+UNSAID = -1
 
 
 class Epoch(msgspec.Struct, frozen=True, array_like=True):
@@ -63,6 +65,7 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
     whole: bool = True
     reminded: int = FRONT  # index of the message that holds the newest reminder
     calibration: bytes = b""  # how the upstream counts, as known when an epoch began; b"": nothing was known
+    since: int = UNSAID  # messages of the state that it adds to, unless it is whole
 
 
 class Recorded(msgspec.Struct, frozen=True):
@@ -89,25 +92,37 @@ class Recorded(msgspec.Struct, frozen=True):
         return Recorded(node.count, node.epoch, made, sent, node.reminded, calibration)
 
 
-def fold(nodes: Iterable[Node]) -> Recorded | None:
-    """The state that nodes on the way of a request add up to; they stand in the order of their messages. None where
-    no epoch begins among them."""
-    state: Recorded | None = None
+def fold(nodes: Iterable[Node], state: Recorded | None = None) -> Recorded | None:
+    """The state that nodes on the way of a request add up to, from `state` on; they stand in the order of their
+    messages. None where no epoch begins among them, or where one is missing that a later one builds on."""
     for node in nodes:
-        if state is not None:
-            state = state.after(node)
-        elif node.whole:
-            state = Recorded(node.count, node.epoch, node.made, node.sent, node.reminded, node.calibration)
+        if node.whole or (state is not None and node.since in (state.count, UNSAID)):
+            state = (state or Recorded.nothing()).after(node)
+        else:
+            state = None
     return state
 
 
+def anew(state: Recorded) -> Node:
+    """A node that says all of a state, for where those that it came from are lost."""
+    return Node(state.count, state.epoch, dict(state.made), state.sent, "", True, state.reminded, state.calibration)
+
+
 _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(Node)
+CHECK = 8  # bytes of a digest: a store may be damaged in a way that still decodes
 
 
 def encoded(node: Node) -> bytes:
-    return _ENCODER.encode(node)
+    value = _ENCODER.encode(node)
+    return _check(value) + value
 
 
 def decoded(value: bytes) -> Node:
     """Raises msgspec.DecodeError for what is none."""
-    return _DECODER.decode(value)
+    if _check(value[CHECK:]) != value[:CHECK]:
+        raise msgspec.DecodeError("not what was encoded")
+    return _DECODER.decode(value[CHECK:])
+
+
+def _check(value: bytes) -> bytes:
+    return blake2b(value, digest_size=CHECK).digest()

@@ -21,7 +21,14 @@ class Refs(msgspec.Struct, frozen=True):
             raise ValueError(f"the key of a tenant's refs has 1 to {LONGEST_KEY} bytes, not {len(self.key)}")
 
     def ref_of(self, text: str) -> str:
-        return f"tr_{blake2b(stored(text), digest_size=DIGITS // 2, key=self.key).hexdigest()}"
+        return self._named(stored(text))
+
+    def fits(self, ref: str, original: bytes) -> bool:
+        """Whether the ref is that of these bytes."""
+        return ref == self._named(original)
+
+    def _named(self, original: bytes) -> str:
+        return f"tr_{blake2b(original, digest_size=DIGITS // 2, key=self.key).hexdigest()}"
 
 
 def stored(text: str) -> bytes:

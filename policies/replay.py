@@ -8,7 +8,7 @@ import msgspec
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.plan import Decision
-from policies.recorded import FRONT, Epoch, Made, Node, Recorded, Sent
+from policies.recorded import FRONT, UNSAID, Epoch, Made, Node, Recorded, Sent
 from policies.request import Item
 from policies.spans import Bucket, Evict, Span, Tier
 from policies.spilling import OWN_TOOL, is_taken, offer
@@ -153,7 +153,8 @@ def noted(draft: Draft, editor: Editor, recorded: Recorded | None, epoch: Epoch,
         return None
     earlier = FRONT if whole or recorded is None else recorded.reminded
     reminded = max((at for at, one in made.items() if _reminds(one)), default=earlier)
-    return Node(len(draft.prompt.messages), epoch, made, sent, policy, whole, reminded)
+    since = UNSAID if whole or recorded is None else recorded.count
+    return Node(len(draft.prompt.messages), epoch, made, sent, policy, whole, reminded, since=since)
 
 
 def _lasting(last: Sequence[Span]) -> list[Span]:

@@ -9,8 +9,10 @@ from proxy.ledger.metrics import LedgerMetrics
 from proxy.ledger.opening import open_ledger
 from proxy.metrics import Metrics
 from proxy.observe import Mode
+from proxy.originals import Originals
 from proxy.planner import Call
-from proxy.recall import Conversation, Memory
+from proxy.recall import Conversation
+from proxy.remembered import Memory
 from proxy.settings import Settings
 
 
@@ -40,7 +42,7 @@ class Memories:
 
     async def original(self, tenant: str, ref: str) -> bytes | None:
         """What was taken out, as it is stored. Raises LedgerFault."""
-        return (await self.ledger.get(tenant, "original", [ref])).get(ref)
+        return await Originals(self.ledger, tenant).read(ref)
 
     def settle(self, conversation: Conversation, status: int) -> None:
         """The answer came, with this status: what was decided is confirmed or taken back, and nobody waits for it."""

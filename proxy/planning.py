@@ -212,7 +212,8 @@ class Planning:
         driver = Driver(counts, speaking, self._questions(call, wanted), learning)
         try:
             refs, ask_server = learning.conversation.refs, driver.counts is not None
-            for _ in range(TRIES):
+            for left in reversed(range(TRIES)):
+                refs = refs if left else None  # the last is sent whatever comes of it
                 steps = self.engine.planning(request, window, wanted.policy, ask_server=ask_server, refs=refs)
                 made = await driver.drive(steps, self._thread, is_work=is_work)
                 made = self._as_asked(request, made)

@@ -2,29 +2,30 @@
 
 A request asks once for what is known of its longest prefix. States that were used lately are held in memory, by the
 chain key of the last message that they cover; what is not there is asked of the ledger, which has it from before a
-restart, or from another replica. Before a request leaves, what it adds is written down.
+restart, or from another replica. Before a request leaves, what it adds is written down; and where the ledger lost what
+was written before, or could not take it, that is written again.
 """
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Literal
 
 import msgspec
 
 from policies.hidden import Hidden, spliced
-from policies.identity import CanonicalHashes, chain, model_family, root
+from policies.identity import chain, model_family, root
 from policies.plan import Plan
-from policies.recorded import Epoch, Made, Node, Recorded, decoded, encoded, fold
-from policies.recovery import Change, change, recovered
+from policies.recorded import Epoch, Made, Node, Recorded, anew, decoded, encoded, fold
+from policies.recovery import change, recovered
 from policies.refs import Refs
 from policies.request import ChatRequest, Item, Prompt
 from proxy.ledger import Entry, LedgerFault, Store
+from proxy.originals import Originals, readable, refs_in
 from proxy.planner import Call
+from proxy.remembered import Held, Memory
 from proxy.sessions import named
 
-STATES = 512  # conversations, or branches of one, whose state is held in memory
 HASHED_INLINE = 256 * 1024  # bytes of messages; hashing more for the first time is work
 ROLE = b'"assistant"'
 
@@ -33,6 +34,11 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
     """The last request of a conversation that was written down: the canonical hash of each message."""
 
     hashes: bytes  # 16 bytes each
+
+    @classmethod
+    def decode(cls, value: bytes) -> "Head":
+        """Raises msgspec.DecodeError."""
+        return msgspec.msgpack.decode(value, type=cls)
 
     def each(self) -> list[bytes]:
         return [self.hashes[at : at + 16] for at in range(0, len(self.hashes), 16)]
@@ -43,42 +49,6 @@ Kept = Literal["kept", "again", "without refs"]
 `without refs`: nothing could be written, so that no way back may be promised."""
 
 
-class Memory:
-    """What the process remembers of all conversations. `ledger` None: nothing outlives it, nothing is shared."""
-
-    def __init__(self, ledger: Store | None, changed: Callable[[Change], None]) -> None:
-        self.ledger, self.changed = ledger, changed
-        self.hashes = CanonicalHashes()
-        self._states: OrderedDict[bytes, Recorded] = OrderedDict()
-        self._rounds: OrderedDict[bytes, Hidden] = OrderedDict()
-
-    def state(self, links: Sequence[bytes]) -> tuple[int, Recorded | None]:
-        """The state of the longest prefix that is held, and its length in messages."""
-        for count in range(len(links), 0, -1):
-            found = self._states.get(links[count - 1])
-            if found is not None:
-                self._states.move_to_end(links[count - 1])
-                return count, found
-        return 0, None
-
-    def hold(self, link: bytes, state: Recorded) -> None:
-        self._states[link] = state
-        self._states.move_to_end(link)
-        while len(self._states) > STATES:
-            self._states.popitem(last=False)
-
-    def drop(self, link: bytes) -> None:
-        self._states.pop(link, None)
-
-    def hold_round(self, link: bytes, hidden: Hidden) -> None:
-        self._rounds[link] = hidden
-        while len(self._rounds) > STATES:
-            self._rounds.popitem(last=False)
-
-    def round(self, link: bytes) -> Hidden | None:
-        return self._rounds.get(link)
-
-
 class Conversation:
     """One request's place in its conversation. Nothing is computed before it is asked for."""
 
@@ -86,11 +56,12 @@ class Conversation:
         self._memory, self._ledger = memory, memory.ledger
         self._tenant, self._call, self._request = call.tenant, call, request
         self.refs = None if memory.ledger is None else Refs(bytes.fromhex(call.tenant))
+        self._originals = Originals(memory.ledger, call.tenant, request.prompt) if memory.ledger is not None else None
         self._root = b""
         self._links: list[bytes] = []
         self._hashes: list[bytes] = []
-        self._known: Recorded | None = None
-        self._written: list[str] = []
+        self._known: Held | None = None
+        self._built: list[bytes] = []  # links whose nodes are confirmed, or left, with the answer
 
     @property
     def store(self) -> Store | None:
@@ -113,7 +84,7 @@ class Conversation:
     @property
     def unsettled(self) -> bool:
         """Something was written down that has to be confirmed, or taken back."""
-        return bool(self._written)
+        return bool(self._built)
 
     async def recall(self, prompt: Prompt) -> Recorded | None:
         """What is known of the longest known prefix; nothing of a conversation that is new. The same for the same
@@ -121,55 +92,78 @@ class Conversation:
         if self._known is None and prompt.messages:
             await self._place(prompt)
             self._known = await self._find(prompt)
-        return self._known
+        return self._known.state if self._known is not None else None
 
     async def keep(self, plan: Plan) -> Kept:
-        """Write down what the plan adds, before it is sent."""
-        state, node = self._known, plan.record
-        if state is None:
+        """Write down what the plan adds, and what the ledger lacks, before it is sent."""
+        held, node = self._known, plan.record
+        if held is None:
             return "without refs" if plan.originals else "kept"
+        state = held.state.after(node) if node is not None else held.state
+        if held.behind and state.count and not (node is not None and node.whole):
+            node = anew(state)
+        added = False
         if node is not None:
-            others = await self._add(node, plan.originals)
-            if others is None and plan.originals:
+            again = await self._behind(state.made.values()) if held.behind or held.state.moved else {}
+            stands = await self._add(node, again | dict(plan.originals))
+            if stands is None and plan.originals:
                 return "without refs"
-            key = self._links[-1].hex()
-            if others and key in others:
-                self._known = state.after(decoded(others[key]))
+            if isinstance(stands, Node):
+                self._known = Held(held.state.after(stands), self._links[-1])
                 return "again"
-            self._written = [] if others is None else [key]
-            state = state.after(node)
-        self._memory.hold(self._links[-1], state)
+            added = stands is not None
+        self._build(Held(state, held.written, held.behind or node is not None), added=added)
         return "kept"
 
-    async def _add(self, node: Node, originals: Mapping[str, bytes]) -> dict[str, bytes] | None:
-        """What stands in the ledger already; None where nothing could be written."""
+    def _build(self, held: Held, *, added: bool) -> None:
+        """Requests that go on from here find `held`; the answer to this one settles all nodes that it builds on."""
+        link, claims = self._links[-1], self._memory.claims
+        self._built = claims.join(self._links[:-1] if added else self._links)
+        if added:
+            claims.added(link)
+            self._built.append(link)
+            held = Held(held.state, link)
+        self._memory.hold(link, held)
+
+    async def _add(self, node: Node, originals: Mapping[str, bytes]) -> Node | Literal["added"] | None:
+        """The node that stands in the ledger already, where it is another; None where nothing could be written."""
         if self._ledger is None:
             return None
+        key = self._links[-1].hex()
         entries = [Entry("original", ref, text, self.id) for ref, text in originals.items()]
-        entries.append(Entry("node", self._links[-1].hex(), encoded(node), self.id))
+        entries.append(Entry("node", key, encoded(node), self.id))
         try:
-            return await self._ledger.add(self._tenant, entries)
+            others = await self._ledger.add(self._tenant, entries)
+            stands = readable(decoded, others, key)
+            if stands is not None:
+                return stands
+            for entry in entries:  # what stands in its place was damaged: a ref has one original, and this is no node
+                if entry.key in others:
+                    await self._ledger.put(self._tenant, entry)
         except LedgerFault:  # counted where it happened; the process itself still remembers
             return None
+        return "added"
 
     async def settle(self, *, sent: bool) -> None:
         """The upstream answered: `sent` with a 2xx. What nobody got an answer for was not decided."""
-        if not self._written:
+        built, self._built = self._built, []
+        if not built or self._ledger is None:
             return
-        if not sent:
-            self._memory.drop(self._links[-1])
+        claims = self._memory.claims
         with suppress(LedgerFault):  # counted where it happened; what was written stands unconfirmed
-            await self._settle(self._ledger, sent=sent)
-
-    async def _settle(self, ledger: Store | None, *, sent: bool) -> None:
-        if ledger is None:
-            return
-        if not sent:
-            await ledger.withdraw(self._tenant, "node", self._written)
-            return
-        await ledger.confirm(self._tenant, "node", self._written)
-        value = msgspec.msgpack.encode(Head(b"".join(self._hashes)))
-        await ledger.put(self._tenant, Entry("head", self._head_key(), value, self.id))
+            if sent:
+                for link in built:
+                    claims.confirm(link)
+                await self._ledger.confirm(self._tenant, "node", [link.hex() for link in built])
+                value = msgspec.msgpack.encode(Head(b"".join(self._hashes)))
+                await self._ledger.put(self._tenant, Entry("head", self._head_key(), value, self.id))
+                return
+            left = {link: times for link in built if (times := claims.leave(link))}
+            for link in left:
+                self._memory.drop(link)
+            for link, times in left.items():
+                for _ in range(times):
+                    await self._ledger.withdraw(self._tenant, "node", [link.hex()])
 
     async def record(self, hidden: Hidden) -> None:
         """Rounds that the client does not see, in the answer to this request. Raises LedgerFault."""
@@ -189,57 +183,78 @@ class Conversation:
         self._root = root(self._tenant, self._call.upstream.name, model_family(self._request.model))
         self._links = chain(self._root, self._hashes)
 
-    async def _find(self, prompt: Prompt) -> Recorded:
-        covered, state = self._memory.state(self._links)
+    async def _find(self, prompt: Prompt) -> Held:
+        covered, held = self._memory.state(self._links)
         if covered < len(self._links):
-            state = await self._further(covered, state)
+            held = await self._further(covered, held)
         last = max((at for at, item in enumerate(prompt.messages) if ROLE in item.raw), default=0)
-        if covered < last and (state is None or state.count < last):
-            state = await self._recovered() or state
-        state = state or Recorded.nothing()
-        return await self._with_rounds(prompt, state) if state.sent.own else state
+        if covered < last and (held is None or held.state.count < last):
+            held = await self._recovered() or held
+        held = held or Held(Recorded.nothing())
+        if not held.state.sent.own:
+            return held
+        return msgspec.structs.replace(held, state=await self._with_rounds(prompt, held.state))
 
-    async def _further(self, covered: int, state: Recorded | None) -> Recorded | None:
-        """What the ledger has of the links that memory does not cover."""
+    async def _further(self, covered: int, held: Held | None) -> Held | None:
+        """What the ledger has of the links that memory does not cover; and whether it still has the newest of those
+        that memory holds, which keeps them for as long as they are used."""
         if self._ledger is None:
-            return state
-        keys = [link.hex() for link in self._links[covered:]]
+            return held
+        links = self._links[covered:]
+        before = [held.written] if held is not None and held.written else []
         try:
-            found = await self._ledger.get(self._tenant, "node", keys)
+            found = await self._ledger.get(self._tenant, "node", [link.hex() for link in (*before, *links)])
         except LedgerFault:
-            return state
-        nodes = [decoded(found[key]) for key in keys if key in found]
-        if state is None:
-            return fold(nodes)
-        for node in nodes:
-            state = state.after(node)
-        return state
+            return held
+        if held is not None and before and before[0].hex() not in found:
+            held = await self._again(held)
+        nodes = {link: node for link in links if (node := readable(decoded, found, link.hex())) is not None}
+        if not nodes:
+            return held
+        state = fold(nodes.values(), held.state if held is not None else None)
+        if state is None:  # one of them is missing: they say nothing without it
+            return msgspec.structs.replace(held, behind=True) if held is not None else None
+        return Held(state, max(nodes, key=links.index))
 
-    async def _recovered(self) -> Recorded | None:
+    async def _behind(self, made: Collection[Made]) -> dict[str, bytes]:
+        """Originals to which `made` shows a way, for this conversation to keep them from now on."""
+        return await self._originals.behind(made) if self._originals is not None else {}
+
+    async def _again(self, held: Held) -> Held | None:
+        """The ledger was damaged, or emptied: what it kept is to be written again. None where something of it is
+        nowhere else, so that the conversation has to begin anew."""
+        made = held.state.made.values()
+        is_whole = (await self._behind(made)).keys() == refs_in(made)
+        return Held(held.state, held.written, behind=True) if is_whole else None
+
+    async def _recovered(self) -> Held | None:
         """Where the client changed what it sent before: what was decided for those messages that are still there, in a
         declared epoch."""
         if self._ledger is None or len(self._links) < 2:
             return None
         try:
             key = self._head_key()
-            value = (await self._ledger.get(self._tenant, "head", [key])).get(key)
-            if value is None:
+            head = readable(Head.decode, await self._ledger.get(self._tenant, "head", [key]), key)
+            if head is None:
                 return None
-            old = _head(value).each()
+            old = head.each()
             if old == self._hashes[: len(old)]:
                 return None
             links = [link.hex() for link in chain(self._root, old)]
             found = await self._ledger.get(self._tenant, "node", links)
         except LedgerFault:
             return None
-        state = fold(decoded(found[link]) for link in links if link in found)
+        nodes = (readable(decoded, found, link) for link in links)
+        state = fold(node for node in nodes if node is not None)
         pairs = recovered(dict(enumerate(old)), self._hashes)
         if state is None or not pairs:
             return None
-        self._memory.changed(change(old, self._hashes, pairs))
         made = {new: state.made[then] for new, then in pairs.items() if then in state.made}
         epoch = Epoch(state.epoch.number + 1, state.epoch.level, "client", len(self._links))
-        return Recorded(max(pairs) + 1, epoch, made, state.sent, moved=True)
+        there = await self._behind(made.values())
+        made = {at: one for at, one in made.items() if refs_in([one]) <= there.keys()}
+        self._memory.changed(change(old, self._hashes, pairs))
+        return Held(Recorded(max(pairs) + 1, epoch, made, state.sent, moved=True))
 
     async def _with_rounds(self, prompt: Prompt, state: Recorded) -> Recorded:
         """The state with hidden rounds in front of, or inside, the assistant's messages that came since."""
@@ -260,7 +275,7 @@ class Conversation:
                 stored = await self._ledger.get(self._tenant, "round", list(missing))
             except LedgerFault:
                 stored = {}
-            found.update({missing[key]: Hidden.decode(value) for key, value in stored.items()})
+            found.update({missing[key]: readable(Hidden.decode, stored, key) for key in stored})
         return {at: hidden for at, hidden in found.items() if hidden is not None}
 
     def _head_key(self) -> str:
@@ -271,7 +286,3 @@ class Conversation:
 
 def _hidden(raws: tuple[bytes, ...], item: Item) -> Made:
     return Made(raws, "read-back", "rounds in which the model read originals back", key=item.key, hidden=True)
-
-
-def _head(value: bytes) -> Head:
-    return msgspec.msgpack.decode(value, type=Head)

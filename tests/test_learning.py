@@ -21,7 +21,8 @@ from proxy.ledger import Limits
 from proxy.ledger.memory import MemoryLedger
 from proxy.observe import Record
 from proxy.planner import Call
-from proxy.recall import Conversation, Memory
+from proxy.recall import Conversation
+from proxy.remembered import Held, Memory
 from proxy.routing import Upstream
 
 CALL = Call("ew_1", (), ALICE, Upstream("api.example", "http://a.test/v1"))
@@ -96,10 +97,10 @@ async def test_what_was_known_when_the_epoch_began_stays_in_force(kept: Calibrat
     learning, nothing = desk.learning(TALK), Recorded.nothing()
     await learning.conversation.recall(TALK.prompt)
     state = msgspec.structs.replace(nothing, count=1, calibration=kept.encode() if kept else b"")
-    desk.memory.hold(learning.conversation.links[0], state)
+    desk.memory.hold(learning.conversation.links[0], Held(state))
     expected = Learned(kept or Calibration.before("estimate"), fresh)
     assert await desk.learning(TALK).answer(need(TALK)) == expected
-    desk.memory.hold(learning.conversation.links[0], msgspec.structs.replace(state, moved=True))
+    desk.memory.hold(learning.conversation.links[0], Held(msgspec.structs.replace(state, moved=True)))
     assert await desk.learning(TALK).answer(need(TALK)) == Learned(fresh, fresh)
 
 

@@ -99,6 +99,12 @@ def test_a_ref_is_the_same_for_the_same_text_of_a_tenant_and_another_for_others(
     assert len({REFS.ref_of("text"), REFS.ref_of("texts"), Refs(b"another").ref_of("text")}) == 3
 
 
+def test_a_ref_tells_its_own_original_from_a_damaged_one() -> None:
+    assert REFS.fits("tr_e40441f2fda350e3c8610571", b"text")
+    assert not REFS.fits("tr_e40441f2fda350e3c8610571", b"texT")
+    assert not Refs(b"another").fits("tr_e40441f2fda350e3c8610571", b"text")
+
+
 @pytest.mark.parametrize("key", [b"", b"k" * 65])
 def test_a_key_that_names_nobody_or_is_too_long_is_refused(key: bytes) -> None:
     with pytest.raises(ValueError, match=f"1 to 64 bytes, not {len(key)}"):
