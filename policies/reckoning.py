@@ -28,8 +28,9 @@ def reckon(base: Counter, bill: Bill, prompt: Prompt, threshold: float | None) -
     """None: `base` and its `bill` stand. `threshold` are the tokens below which nothing is decided (None: nothing is,
     whatever the size).
 
-    A count by known rules is corrected only where a decision is close; an estimate always, since it is shown; and what
-    was billed for the conversation itself is asked for only where it is close.
+    No bill makes a count smaller: what a server leaves out of its usage still has to fit. A count by known rules is
+    corrected only where a decision is close; an estimate always, since it is shown; and what was billed for the
+    conversation itself is asked for only where it is close.
     """
     estimates = is_estimate(base.name)
     share = CLOSE_BY_RULES if bill.exact else CLOSE
@@ -41,7 +42,7 @@ def reckon(base: Counter, bill: Bill, prompt: Prompt, threshold: float | None) -
         learned = yield Usage(prompt, base.name, bill.exact, close)
         if not isinstance(learned, Learned):
             return None
-        ours = Calibrated(base, learned.calibration, learned.anchor)
+        ours = Calibrated(base, learned.calibration, learned.anchor, careful=True)
         counted = ours.bill(prompt)
         if close or counted.total < least:
             return Reckoned(ours, counted, ours.margin(prompt), learned.fresh.encode())

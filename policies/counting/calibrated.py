@@ -20,9 +20,13 @@ class Calibrated:
     """`base` as `calibration` corrects it. With an `anchor`, what a prompt costs is what the anchor's was billed and
     what ours counts more (or less) than the anchor's prompt: only the difference is ever guessed."""
 
-    def __init__(self, base: Counter, calibration: Calibration, anchor: Anchor | None = None) -> None:
-        """A calibration of another counter is left aside."""
-        self.base = base
+    def __init__(
+        self, base: Counter, calibration: Calibration, anchor: Anchor | None = None, *, careful: bool = False
+    ) -> None:
+        """A calibration of another counter is left aside. `careful`: no count is below that of `base`, but for media
+        that it could not measure. Servers bill too little for many reasons, and a prompt that is too long is refused,
+        whatever was billed before."""
+        self.base, self._careful = base, careful
         self.calibration = calibration if calibration.counter == base.name else Calibration.before(base.name)
         self.anchor = anchor
         fitted = self.calibration.changes
@@ -69,7 +73,8 @@ class Calibrated:
 
     def text(self, text: str) -> int:
         """Tokens of a bare text, corrected."""
-        return math.ceil(self.base.text(text) * self.calibration.weights[_TEXT])
+        tokens = self.base.text(text)
+        return self._least(math.ceil(tokens * self.calibration.weights[_TEXT]), tokens)
 
     def new_bytes(self, prompt: Prompt) -> int:
         """Bytes of messages and tools that were not counted before."""
@@ -78,10 +83,13 @@ class Calibrated:
     def _total(self, seen: Seen) -> int:
         """An anchor speaks for as much of itself as is still there: of a prompt half as long, with half its voice."""
         total = self.calibration.total(seen)
-        if self.anchor is None:
-            return total
-        off = self.anchor.billed - self._anchored
-        return max(0, total + (off if total >= self._anchored else off * total // self._anchored))
+        if self.anchor is not None:
+            off = self.anchor.billed - self._anchored
+            total = max(0, total + (off if total >= self._anchored else off * total // self._anchored))
+        return self._least(total, seen.total - seen.unmeasured)
+
+    def _least(self, corrected: int, ours: int) -> int:
+        return max(corrected, ours) if self._careful else corrected
 
     def _corrected(self, facts: Facts) -> Facts:
         tokens = self._message(facts.tokens, facts)
@@ -91,8 +99,9 @@ class Calibrated:
         weights, sealed = self.calibration.weights, facts.sealed
         content = (tokens - sealed) * weights[_MEDIA if facts.media else _TEXT]
         calls = len(facts.call_names) * weights[_CALL]
-        return max(0, int(content + sealed * weights[_SEALED] + calls + weights[_MESSAGE]))
+        least = 0 if facts.media and not facts.exact else tokens
+        return self._least(max(0, int(content + sealed * weights[_SEALED] + calls + weights[_MESSAGE])), least)
 
     def _tool(self, tokens: int) -> int:
         weights = self.calibration.weights
-        return max(0, int(tokens * weights[_SCHEMA] + weights[_TOOL]))
+        return self._least(max(0, int(tokens * weights[_SCHEMA] + weights[_TOOL])), tokens)
