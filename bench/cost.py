@@ -222,11 +222,14 @@ def upstream_running() -> Iterator[int]:
 
 
 @contextmanager
-def edgewise_running(upstream: int, **settings: str) -> Iterator[Proxy]:
+def edgewise_running(upstream: int, *, planner: bool = True, **settings: str) -> Iterator[Proxy]:
     """`edgewise serve` in front of that port; `settings` by the end of their names."""
+    base = f"http://127.0.0.1:{upstream}/v1"
+    command = [str(EDGEWISE), "serve", "--upstream", base, "--port", "0"]
+    if not planner:
+        command = [sys.executable, str(HERE / "unplanned.py"), base]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("EDGEWISE_")}
     clean |= {f"EDGEWISE_{name}": value for name, value in settings.items()}
-    command = [str(EDGEWISE), "serve", "--upstream", f"http://127.0.0.1:{upstream}/v1", "--port", "0"]
     with (
         tempfile.TemporaryFile() as log,
         subprocess.Popen(command, env=clean, stdout=subprocess.PIPE, stderr=log, text=True) as server,

@@ -18,13 +18,11 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from statistics import mean, median
+from statistics import median
 
 import uvloop
 from cost import Proxy, edgewise_running, upstream_running
 from load import Wire, cpu, http, prose, small, tool
-
-from policies.opener import Opener
 
 HERE = Path(__file__).resolve().parent
 US = 1e6
@@ -81,43 +79,51 @@ class Point:
     messages: int = 0
     size: list[int] = field(default_factory=list)
     spent: list[float] = field(default_factory=list)  # by the proxy
-    through: list[float] = field(default_factory=list)  # by the proxy for as many bytes that it only passes on
-    read: list[float] = field(default_factory=list)  # to open and to hash them, measured here
+    read: list[float] = field(default_factory=list)  # by a proxy that reads, opens, digests and forwards as many bytes
     kept: float = 0.0  # bytes by which the ledger grew, a turn
 
     @property
     def beyond(self) -> float:
-        return median(self.spent) - median(self.through) - median(self.read)
+        return median(self.spent) - median(self.read)
 
     def __str__(self) -> str:
-        parts = (median(self.size) / 1e3, median(self.spent), median(self.through), median(self.read), self.beyond)
+        parts = (median(self.size) / 1e3, median(self.spent), median(self.read), self.beyond)
         return f"{self.turn:6} {self.messages:9} " + " ".join(f"{part:10.0f}" for part in parts) + f" {self.kept:11.0f}"
 
 
-COLUMNS = ("KB", "µs", "passed on", "read", "beyond")
+COLUMNS = ("KB", "µs", "of bytes", "beyond")
 HEAD = f"{'turn':>6} {'messages':>9} {' '.join([f'{name:>10}' for name in COLUMNS])} {'ledger/turn':>11}"
 
 
 @dataclass(frozen=True)
-class Stage:
-    edgewise: Proxy
-    ledger: Path
+class Way:
+    """A proxy, and a connection to it."""
+
+    proxy: Proxy
     wire: Wire
-    chance: random.Random
 
     async def cost(self, requests: Sequence[bytes]) -> float:
         """CPU of the proxy, µs a request; one after another, and all that follows them."""
-        before = cpu(self.edgewise.pid)
+        before = cpu(self.proxy.pid)
         for request in requests:
             await self.wire.ask(request)
         await asyncio.sleep(SETTLED)
-        return (cpu(self.edgewise.pid) - before) * US / len(requests)
+        return (cpu(self.proxy.pid) - before) * US / max(1, len(requests))
 
-    async def idle(self) -> float:
-        """CPU of the proxy while it waits, µs."""
-        before = cpu(self.edgewise.pid)
-        await asyncio.sleep(SETTLED)
-        return (cpu(self.edgewise.pid) - before) * US
+
+@dataclass(frozen=True)
+class Stage:
+    """`unplanned` is the same proxy without its planner."""
+
+    edgewise: Way
+    unplanned: Way
+    ledger: Path
+    chance: random.Random
+
+    async def send(self, talk: Talk, turns: int) -> None:
+        for _ in range(turns):
+            for body in talk.turn():
+                await self.edgewise.wire.ask(_request(body))
 
     def kept(self) -> int:
         """Bytes of all entries of the ledger."""
@@ -125,26 +131,21 @@ class Stage:
             return int(ledger.execute("SELECT coalesce(sum(size), 0) FROM entries").fetchone()[0])
 
 
+def _request(body: bytes) -> bytes:
+    return http("/chat/completions", body)
+
+
 async def _measured(stage: Stage, talk: Talk, point: Point, turns: int) -> None:
     """`turns` turns more, each measured by itself."""
-    opener = Opener()
-    opener.parse(talk.body)
+    await stage.unplanned.wire.ask(_request(talk.body))
     for _ in range(turns):
+        least = await stage.unplanned.cost([_request(small(stage.chance))] * 2)
         bodies = talk.turn()
-        point.spent.append(await stage.cost([http("/chat/completions", body) for body in bodies]))
-        point.read.append(mean([_read(opener, body) for body in bodies]))
+        requests = [_request(body) for body in bodies]
+        point.spent.append(await stage.edgewise.cost(requests))
+        point.read.append(await stage.unplanned.cost(requests) - least)
         point.size.append(len(bodies[0]))
     point.messages = talk.messages
-    least = await stage.cost([http("/embeddings", small(stage.chance))] * 4)
-    passed = [await stage.cost([http("/embeddings", talk.body)] * 2) for _ in range(3)]
-    point.through += [max(0.0, one - least) for one in passed]
-
-
-def _read(opener: Opener, body: bytes) -> float:
-    """One pass over the bytes, as the proxy takes it: opening the JSON, slices and digests of its messages; µs."""
-    before = time.process_time()
-    opener.parse(body)
-    return (time.process_time() - before) * US
 
 
 async def _short(stage: Stage, model: str, times: int) -> Point:
@@ -152,9 +153,7 @@ async def _short(stage: Stage, model: str, times: int) -> Point:
     point = Point(CHECKPOINTS[0])
     for _ in range(times):
         talk = Talk(stage.chance, model)
-        for _ in range(CHECKPOINTS[0] - 2):
-            for body in talk.turn():
-                await stage.wire.ask(http("/chat/completions", body))
+        await stage.send(talk, CHECKPOINTS[0] - 2)
         before = stage.kept()
         await _measured(stage, talk, point, 3)
         point.kept = (stage.kept() - before) / 3
@@ -168,10 +167,8 @@ async def _long(stage: Stage, model: str, checkpoints: Sequence[int], turns: int
     points, growth = list[Point](), list[float]()
     for turn in checkpoints:
         size, kept = len(talk.body), stage.kept()
-        while done < turn - turns // 2:
-            for body in talk.turn():
-                await stage.wire.ask(http("/chat/completions", body))
-            done += 1
+        await stage.send(talk, turn - turns // 2 - done)
+        done = turn - turns // 2
         point = Point(turn)
         await _measured(stage, talk, point, turns)
         done += turns
@@ -211,15 +208,17 @@ def method() -> str:
     return rest.partition("\n## ")[0].strip() + "\n"
 
 
-async def _run(edgewise: Proxy, ledger: Path, options: argparse.Namespace) -> bool:
-    wire = await Wire.to(edgewise.port)
-    stage = Stage(edgewise, ledger, wire, random.Random(time.time_ns()))
-    for _ in range(50):  # the encoding is loaded, the code is warm
-        await wire.ask(http("/chat/completions", small(stage.chance)))
-    await stage.idle()  # what is left of that
-    print(f"idle: {await stage.idle():.0f} µs in {SETTLED} s")
+async def _run(proxies: Sequence[Proxy], ledger: Path, options: argparse.Namespace) -> bool:
+    ways = [Way(proxy, await Wire.to(proxy.port)) for proxy in proxies]
+    stage = Stage(*ways, ledger, random.Random(time.time_ns()))
+    for way in ways:
+        for _ in range(50):  # the encoding is loaded, the code is warm
+            await way.wire.ask(_request(small(stage.chance)))
+        await way.cost([])  # what is left of that
+        print(f"idle: {await way.cost([]):.0f} µs in {SETTLED} s")
     ok = await measure(stage, options)
-    wire.close()
+    for way in ways:
+        way.wire.close()
     return ok
 
 
@@ -235,8 +234,10 @@ def main() -> int:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))  # what is started from here inherits it
     with ExitStack() as stack:
         ledger = stack.enter_context(tempfile.TemporaryDirectory())
-        edgewise = stack.enter_context(edgewise_running(stack.enter_context(upstream_running()), LEDGER=ledger))
-        return 0 if uvloop.run(_run(edgewise, Path(ledger), options)) else 1
+        upstream = stack.enter_context(upstream_running())
+        planned = stack.enter_context(edgewise_running(upstream, LEDGER=ledger))
+        unplanned = stack.enter_context(edgewise_running(upstream, planner=False))
+        return 0 if uvloop.run(_run((planned, unplanned), Path(ledger), options)) else 1
 
 
 if __name__ == "__main__":
