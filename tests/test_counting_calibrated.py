@@ -136,13 +136,14 @@ def test_whatever_the_weights_the_parts_add_up_to_the_total(
 
 
 def test_a_careful_counter_never_counts_less_than_its_base_but_for_media_that_nobody_measured() -> None:
-    half = Calibration(BASE.name, (0.0, -2.0, 0.5, 0.5, 0.5, -7.0, -30.0, -4.0, 0.5, -60.0))
-    unmeasured = Seen.of(LONGER, BASE).unmeasured
-    for known in (None, anchor(ASKED, 5)):
+    half = Calibration(BASE.name, (0.0, -2.0, 0.5, 0.1, 0.5, -7.0, -30.0, -4.0, 0.5, -60.0))
+    words = prompt([*TALK[:4], user("And then?")], tools=[tool("look")])
+    for known in (None, anchor(words, 5)):
         careful, plain = Calibrated(BASE, half, known, careful=True), Calibrated(BASE, half, known)
-        ours, theirs, base = careful.bill(LONGER), plain.bill(LONGER), BASE.bill(LONGER)
-        assert theirs.total < ours.total == base.total - unmeasured
+        assert plain.bill(words).total < careful.bill(words).total == BASE.bill(words).total
         assert careful.text("four five six") == BASE.text("four five six") > plain.text("four five six")
-    assert Calibrated(BASE, half, careful=True).facts(LONGER.messages[0]) == BASE.facts(LONGER.messages[0])
+    careful = Calibrated(BASE, half, careful=True)
+    assert careful.facts(words.messages[0]) == BASE.facts(words.messages[0])
+    assert careful.bill(LONGER).total < BASE.bill(LONGER).total
     more = Calibrated(BASE, DOUBLE, anchor(ASKED, 9_000), careful=True)
     assert more.bill(LONGER).total == Calibrated(BASE, DOUBLE, anchor(ASKED, 9_000)).bill(LONGER).total
