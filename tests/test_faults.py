@@ -1,65 +1,25 @@
 """The ledger fails under the real proxy: requests go through, faults are counted, and no ref leaves that leads nowhere
 (DESIGN 1.4, 1.7)."""
 
-import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
-from support.lasting import WINDOW, body, originals, refs_in, talk
+from support.faulty import faults, last, messages_of, proxied, sent, unreadable, until_settled
+from support.lasting import body, refs_in, talk
 from support.prompts import Message
-from support.servers import Proxy, running
-from support.upstream import OK, Upstream, scripted
+from support.upstream import OK, scripted
 from support.valkeys import serving
 
-from proxy.access import Access
 from proxy.breaker import PATIENCE
 from proxy.ledger import Limits
 from proxy.ledger.sqlite import SqliteLedger
-from proxy.planning import planner_of
-from proxy.settings import Settings
 
-ANONYMOUS = Access().tenant([])
 LITTLE = 4_096  # bytes; less than a change to the database takes
 TIMEOUT = 0.25  # seconds for an operation of the ledger
-
-
-@asynccontextmanager
-async def proxied(upstream: Upstream, ledger: Path | str, **more: Any) -> AsyncIterator[Proxy]:
-    given: dict[str, Any] = {"upstream": upstream.base, "port": 0, "window": WINDOW, "ledger": str(ledger)} | more
-    settings = Settings(**given)
-    async with running(upstream.base, planner=planner_of(settings), window=WINDOW) as proxy:
-        yield proxy
-
-
-async def sent(proxy: Proxy, upstream: Upstream, messages: Sequence[Message], **more: Any) -> list[Message]:
-    """The messages that arrive upstream; the answer is there."""
-    answer = await proxy.chat(body(messages, **more))
-    assert answer.status == 200
-    return messages_of(upstream)
-
-
-def messages_of(upstream: Upstream, at: int = -1) -> list[Message]:
-    found: list[Message] = json.loads(upstream.requests[at].body)["messages"]
-    return found
-
-
-async def faults(proxy: Proxy) -> dict[str, float]:
-    """By reason."""
-    lines = (await proxy.get("/metrics")).body.decode().splitlines()
-    found = [line for line in lines if line.startswith("edgewise_ledger_faults_total{")]
-    return {line.split('"')[1]: float(line.rpartition(" ")[2]) for line in found}
-
-
-async def unreadable(proxy: Proxy, refs: set[str], messages: Sequence[Message]) -> dict[str, int]:
-    """Those of the refs that do not read back as what the client sent, and with what status."""
-    expected = originals(ANONYMOUS, messages)
-    answers = {ref: await proxy.get(f"/context/results/{ref}") for ref in refs}
-    return {ref: one.status for ref, one in answers.items() if (one.status, one.body) != (200, expected.get(ref))}
 
 
 @contextmanager
@@ -145,17 +105,6 @@ async def test_a_store_that_answers_too_late_is_left_alone_and_requests_go_on(tm
         found = await faults(proxy)
         assert found.keys() == {"slow", "resting"}
         assert found["slow"] == PATIENCE
-
-
-async def last(proxy: Proxy) -> dict[str, Any]:
-    found: dict[str, Any] = (await proxy.get("/context/requests?limit=1")).json["requests"][0]
-    return found
-
-
-async def until_settled(proxy: Proxy) -> None:
-    """What goes on after an answer has come to its end."""
-    await asyncio.sleep(0.05)
-    await proxy.get("/healthz")
 
 
 @pytest.mark.parametrize("kind", ["original", "node"])
