@@ -41,11 +41,13 @@ _TOKEN = re.compile(
 )  # fmt: skip
 _NAMING = re.compile(  # the members and labels whose values are passed on
     r"""(?:^|[_\-\s"']|(?<=[a-z])(?=[A-Z]))
-        (?i:name|ids?|key|code|path|url|uri|file|email|ref|number|no|uuid|slug|sku) ["'\s]* [:=]$""",
+        (?i:name|ids?|key|code|path|url|uri|file|email|ref|number|no|uuid|slug|sku
+           |lat|l(?:on|ng)|(?:lat|long)itude) ["'\s]* [:=]$""",
     re.VERBOSE,
 )
 _ESCAPE = re.compile(r"""\\{1,16}(?:(["'nrt])|u([0-9a-fA-F]{4}))""")  # JSON inside JSON strings, at any depth
 _ESCAPED = {"n": "\n", "r": "\n", "t": "\t"}
+_TAG = re.compile(r"#[A-Za-z]")
 _EDGE = ".:!?#&-+~$€£¥…"
 _SYNTAX = re.compile(r"[{}\[\]<>]|^\W*$")
 _SPLIT = re.compile(r"[\s,;()<>=]+")
@@ -62,6 +64,7 @@ _WEIGHTS = (  # the first that matches the whole word; the heavier, the likelier
     (re.compile(r"\d[\d.]*(?:[nmu]?s|[mhkKMGT]|[kKMGT]i?[bB]|px|x|%)"), 1),  # quantities
     (re.compile(r"(?=[^\d]*\d)(?=[\d_\W]*[A-Za-z])[\w.:@#/+-]+"), 5),  # HAT123, TCK-4821, hashes, UUIDs
     (re.compile(r"[A-Za-z]\w*(?:[_.:-]+\w+)+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*"), 4),  # snake_case, CamelCase
+    (re.compile(r"[@#][A-Za-z]\w{2,}"), 3),  # handles, hashtags
     (re.compile(r"[A-Z][A-Z0-9]{1,7}"), 3),
     (re.compile(r"[A-Z\u00c0-\u00de][^\W\d_]+(?: [A-Z\u00c0-\u00de][^\W\d_]+)*"), 2),
 )
@@ -167,7 +170,8 @@ def _phrase(at: int, phrase: str, bonus: int) -> Iterator[tuple[int, str, int]]:
 
 
 def _stripped(word: str) -> str:
-    word = word.strip(_EDGE)
+    word = word.rstrip(_EDGE)
+    word = word if _TAG.match(word) else word.lstrip(_EDGE)
     clock = _CLOCK.fullmatch(word)
     return clock[1] if clock else word
 

@@ -95,3 +95,9 @@ def test_a_digest_is_within_its_cap_and_on_one_line(text: str, cap: int) -> None
 @given(st.lists(st.from_regex(r"[A-Z]{3}-[0-9]{4}", fullmatch=True), max_size=12, unique=True))
 def test_codes_in_json_are_all_listed_when_there_is_room(codes: list[str]) -> None:
     assert digest(json.dumps([{"code": code} for code in codes]), 1000, measure=pieces).split() == codes
+
+
+def test_a_place_on_the_map_a_handle_and_a_hashtag_are_passed_on() -> None:
+    text = json.dumps([{"lat": 35.6851, "lng": 139.7106, "by": "@VehicleGuru", "tags": ["#CarMaintenance", "#7"]}])
+    weights = {one.text: one.weight for one in identifiers(text)}
+    assert weights == {"35.6851": 5, "139.7106": 5, "@VehicleGuru": 4, "#CarMaintenance": 4}
