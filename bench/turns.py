@@ -116,7 +116,7 @@ class Stage:
     """`unplanned` is the same proxy without its planner."""
 
     edgewise: Way
-    unplanned: Way
+    unplanned: Proxy
     ledger: Path
     chance: random.Random
 
@@ -137,14 +137,16 @@ def _request(body: bytes) -> bytes:
 
 async def _measured(stage: Stage, talk: Talk, point: Point, turns: int) -> None:
     """`turns` turns more, each measured by itself."""
-    await stage.unplanned.wire.ask(_request(talk.body))
+    unplanned = Way(stage.unplanned, await Wire.to(stage.unplanned.port))
+    await unplanned.wire.ask(_request(talk.body))
     for _ in range(turns):
-        least = await stage.unplanned.cost([_request(small(stage.chance))] * 2)
+        least = await unplanned.cost([_request(small(stage.chance))] * 2)
         bodies = talk.turn()
         requests = [_request(body) for body in bodies]
         point.spent.append(await stage.edgewise.cost(requests))
-        point.read.append(await stage.unplanned.cost(requests) - least)
+        point.read.append(await unplanned.cost(requests) - least)
         point.size.append(len(bodies[0]))
+    unplanned.wire.close()
     point.messages = talk.messages
 
 
@@ -210,15 +212,14 @@ def method() -> str:
 
 async def _run(proxies: Sequence[Proxy], ledger: Path, options: argparse.Namespace) -> bool:
     ways = [Way(proxy, await Wire.to(proxy.port)) for proxy in proxies]
-    stage = Stage(*ways, ledger, random.Random(time.time_ns()))
     for way in ways:
         for _ in range(50):  # the encoding is loaded, the code is warm
-            await way.wire.ask(_request(small(stage.chance)))
+            await way.wire.ask(_request(small(random.Random(0))))
         await way.cost([])  # what is left of that
         print(f"idle: {await way.cost([]):.0f} µs in {SETTLED} s")
-    ok = await measure(stage, options)
-    for way in ways:
-        way.wire.close()
+    ways[1].wire.close()
+    ok = await measure(Stage(ways[0], proxies[1], ledger, random.Random(time.time_ns())), options)
+    ways[0].wire.close()
     return ok
 
 
