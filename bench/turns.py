@@ -32,6 +32,10 @@ MOST = 1.5  # times turn 10
 GROWTH = 1.5  # bytes of the ledger for each byte that is new
 LARGE_WINDOW, WINDOW = "gpt-4.1", "gpt-4o"  # 1 M tokens: nothing is ever decided; 128k: epochs from turn 270 on
 
+# Whether memory goes back to the system between two requests, to be cleared again for the next, depends on what else
+# lies in the heap: a third of what a long body costs, for one of two proxies. Here it stays with both.
+KEPT = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 30)}
+
 _serial = count()
 
 
@@ -233,6 +237,7 @@ def main() -> int:
     print(method())
     if options.alone:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(10))  # what is started from here inherits it
+    os.environ |= KEPT
     with ExitStack() as stack:
         ledger = stack.enter_context(tempfile.TemporaryDirectory())
         upstream = stack.enter_context(upstream_running())
