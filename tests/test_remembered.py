@@ -1,0 +1,134 @@
+"""What the process holds of conversations, and what it keeps alive in the ledger."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from support.ledgers import ALICE, Clock
+from support.prompts import Message, calls, chat, planned, result, said, system, user
+
+from policies.levels import Level
+from policies.recorded import Epoch, Made, Node, Recorded, Sent
+from policies.refs import Refs
+from proxy.ledger import Limits
+from proxy.ledger.memory import MemoryLedger
+from proxy.planner import Call
+from proxy.recall import Conversation, Kept
+from proxy.remembered import STATES, Claims, Held, Memory
+from proxy.routing import Upstream
+
+CALL = Call("ew_1", (), ALICE, Upstream("api.example", "http://a.test/v1"))
+TEXT = "pressure 7 bar"
+REF = Refs(bytes.fromhex(ALICE)).ref_of(TEXT)
+TTL = 1_000.0  # seconds
+STUB = Made((f'{{"role":"tool","tool_call_id":"c","content":"[gone, {REF}]"}}'.encode(),), "elide", "old", elided=True)
+TALK = [user("Look."), calls(("c", "read")), result("c", TEXT), said("Well?"), user("Go on.")]
+EPOCH = Epoch(1, Level.TOOL_RESULTS, "pressure", 5)
+
+
+class Desk:
+    """A process with a ledger, which lost nothing but what expired."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.ledger = MemoryLedger(Limits(ttl=TTL), self.clock)
+        self.memory = Memory(self.ledger, lambda _: None)
+
+    async def turn(self, messages: Sequence[Message], at: int | None = None) -> tuple[Kept, Recorded | None]:
+        """A request that is answered, some time after the one before. With `at` something is decided: that a stub
+        stands for the message there."""
+        self.clock.now += TTL * 0.6
+        request = chat(list(messages))
+        conversation, made = Conversation(self.memory, CALL, request), planned(request, 100_000)
+        known = await conversation.recall(request.prompt)
+        if at is not None:
+            node = Node(len(messages), EPOCH, {at: STUB}, Sent(own=True))
+            made = msgspec.structs.replace(made, record=node, originals={REF: TEXT.encode()})
+        kept = await conversation.keep(made)
+        await conversation.settle(sent=True)
+        return kept, known
+
+    async def original(self) -> bytes | None:
+        return (await self.ledger.get(ALICE, "original", [REF])).get(REF)
+
+
+@pytest.fixture
+async def desk() -> Desk:
+    made = Desk()
+    await made.ledger.open()
+    return made
+
+
+async def test_originals_live_as_long_as_their_conversation_goes_on_though_nothing_new_is_decided(desk: Desk) -> None:
+    assert await desk.turn(TALK, at=2) == ("kept", Recorded.nothing())
+    messages = list(TALK)
+    for _ in range(5):
+        messages += [said("And?"), user("On.")]
+        _, known = await desk.turn(messages)
+        assert known is not None
+        assert known.made == {2: STUB}
+    assert await desk.original() == TEXT.encode()
+    desk.clock.now += TTL * 1.2
+    assert await desk.original() is None
+
+
+async def test_what_expired_while_it_was_held_is_stored_again(desk: Desk) -> None:
+    await desk.turn(TALK, at=2)
+    desk.clock.now += TTL * 2
+    assert await desk.original() is None
+    _, known = await desk.turn([*TALK, said("And?"), user("On.")])
+    assert known is not None
+    assert known.made == {2: STUB}
+    assert await desk.original() == TEXT.encode()
+
+
+async def test_a_conversation_whose_originals_are_nowhere_begins_anew(desk: Desk) -> None:
+    other = [user("Look."), calls(("c", "read")), result("c", "no more than this"), said("Well?"), user("Go on.")]
+    await desk.turn(other, at=0)
+    desk.clock.now += TTL * 2
+    assert await desk.turn([*other, said("And?"), user("On.")]) == ("kept", Recorded.nothing())
+
+
+async def test_a_conversation_that_the_client_began_anew_keeps_the_originals_itself(desk: Desk) -> None:
+    await desk.turn([system("It is 10:00."), *TALK], at=3)
+    messages = [system("It is 10:01."), *TALK, said("And?"), user("On.")]
+    _, known = await desk.turn(messages, at=3)
+    assert known is not None
+    assert known.moved
+    assert known.made == {3: STUB}
+    for _ in range(3):
+        messages += [said("And?"), user("On.")]
+        await desk.turn(messages)
+    assert len(await desk.ledger.conversations(ALICE)) == 1
+    assert await desk.original() == TEXT.encode()
+
+
+def test_a_node_is_withdrawn_by_the_last_who_leaves_it_as_often_as_it_was_added() -> None:
+    claims = Claims()
+    claims.added(b"one")
+    claims.added(b"one")
+    assert claims.join([b"one", b"two"]) == [b"one"]
+    assert [claims.leave(b"one") for _ in range(4)] == [0, 0, 2, 0]
+    assert claims.join([b"one"]) == []
+
+
+def test_a_node_that_was_confirmed_is_withdrawn_by_nobody() -> None:
+    claims = Claims()
+    claims.added(b"one")
+    assert claims.join([b"one"]) == [b"one"]
+    claims.confirm(b"one")
+    assert claims.leave(b"one") == 0
+
+
+def test_the_states_that_were_used_last_are_held() -> None:
+    memory = Memory(None, lambda _: None)
+    links = [b"%d" % number for number in range(STATES + 1)]
+    memory.hold(links[0], Held(Recorded.nothing(), b"first"))
+    for link in links[1:-1]:
+        memory.hold(link, Held(Recorded.nothing()))
+    assert memory.state(links[:1]) == (1, Held(Recorded.nothing(), b"first"))
+    memory.hold(links[-1], Held(Recorded.nothing()))
+    assert memory.state(links[:2])[0] == 1
+    assert memory.state(links[1:2]) == (0, None)
+    memory.drop(links[0])
+    assert memory.state(links[:1]) == (0, None)
