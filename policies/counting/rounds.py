@@ -28,8 +28,8 @@ def calls_text(calls: Sequence[Call]) -> str:
 def results_tokens(texts: Sequence[str], encoding: Encoding, *, wide: bool | None) -> int:
     """Tokens of the list of results; `wide`: written with `\\uXXXX` escapes, None: not known, take the larger."""
     values = [_or_text(text) for text in texts]
-    narrow = 0 if wide else encoding.count(_spaced(values, wide=False))
-    return narrow if wide is False else max(narrow, encoding.count(_spaced(values, wide=True)))
+    spellings = {_spaced(values, wide=one) for one in ([False, True] if wide is None else [wide])}  # ASCII: the same
+    return max(encoding.count(text) for text in spellings)
 
 
 def shares(total: int, weights: Sequence[int]) -> list[int]:
