@@ -145,6 +145,13 @@ def test_too_little_sent_is_right_when_no_piece_that_went_would_have_fitted() ->
     assert judge(body, sent(body, little, 700, edited=frozenset({2, 3})), count) == []
 
 
+def test_a_result_that_was_repaired_away_could_not_have_been_kept_at_any_length() -> None:
+    lost = {"role": "tool", "tool_call_id": "lost", "content": "x" * 9_000}
+    body = encoded([SYSTEM, TASK, *called(1, 400), lost])
+    mended = sent(body, encoded([SYSTEM, TASK, *called(1, 400)]), 2_000, edited=frozenset({4}))
+    assert judge(body, mended, count) == []
+
+
 def test_a_user_message_that_carries_a_note_is_no_piece_that_went() -> None:
     body = encoded([SYSTEM, {"role": "assistant", "content": "a" * 8_000}, TASK | {"content": "Why? " * 160}])
     noted = TASK | {"content": "[… 1 earlier round is no longer shown]\n\n" + "Why? " * 160}
