@@ -148,7 +148,9 @@ def test_bytes_that_are_another_message_or_none_are_refused(raw: bytes) -> None:
 
 
 def test_pressure_may_be_measured_against_the_whole_window() -> None:
-    rules = {level: LevelRule(enters[0], frees[0]) for level, (enters, frees) in zip(ORDER, BOUNDS["window"], strict=True)}
+    rules = {
+        level: LevelRule(enters[0], frees[0]) for level, (enters, frees) in zip(ORDER, BOUNDS["window"], strict=True)
+    }
     policy = Policy("own", (ElideResults(),), rules, against="window")
 
     def level_at(share: float) -> Level:
@@ -168,7 +170,9 @@ def test_pressure_may_be_measured_against_the_whole_window() -> None:
 def test_a_policy_that_frees_much_is_not_given_it_back() -> None:
     made = draft(LOOP, level=Level.NONE)
     made.window = made.limit = int(made.total / 0.55)
-    rules = {level: LevelRule(enters[0], frees[0]) for level, (enters, frees) in zip(ORDER, BOUNDS["window"], strict=True)}
+    rules = {
+        level: LevelRule(enters[0], frees[0]) for level, (enters, frees) in zip(ORDER, BOUNDS["window"], strict=True)
+    }
     solve(press(made, Editor(made), Policy("own", (ElideResults(),), rules, against="window")))
     assert made.total <= 0.31 * made.limit
 

@@ -48,7 +48,6 @@ async def test_policy_and_constitution_are_read_again_and_a_broken_policy_keeps_
     write(path, POLICY.format(name="first"))
     settings = Settings(upstream="http://a.test/v1", policy=str(path), window=8_000)
     async with scripted([OK]) as upstream, running(upstream.base, planner=planner_of(settings)) as proxy:
-
         turns = itertools.count()
 
         async def sent() -> str:
@@ -72,7 +71,7 @@ async def test_policy_and_constitution_are_read_again_and_a_broken_policy_keeps_
         assert await used(proxy) == "first"
         (said,) = [one.getMessage() for one in caplog.records if "own.toml" in one.getMessage()]
         assert (
-            "[reminder]: unknown key 'colour'; known are text, file, places, max_tokens, every_tokens; what was read before" in said
+            "unknown key 'colour'; known are text, file, places, max_tokens, every_tokens; what was read before" in said
         )
 
         write(path, POLICY.format(name="second"))
