@@ -8,9 +8,10 @@ from support.ledgers import ALICE, Clock
 from support.prompts import Message, calls, chat, planned, result, said, system, user
 
 from policies.levels import Level
-from policies.recorded import Epoch, Made, Node, Recorded, Sent
+from policies.plan import Plan
+from policies.recorded import UNSAID, Epoch, Made, Node, Recorded, Sent
 from policies.refs import Refs
-from proxy.ledger import Limits
+from proxy.ledger import Entry, Limits
 from proxy.ledger.memory import MemoryLedger
 from proxy.planner import Call
 from proxy.recall import Conversation, Kept
@@ -29,9 +30,9 @@ EPOCH = Epoch(1, Level.TOOL_RESULTS, "pressure", 5)
 class Desk:
     """A process with a ledger, which lost nothing but what expired."""
 
-    def __init__(self) -> None:
+    def __init__(self, ledger: MemoryLedger | None = None) -> None:
         self.clock = Clock()
-        self.ledger = MemoryLedger(Limits(ttl=TTL), self.clock)
+        self.ledger = ledger or MemoryLedger(Limits(ttl=TTL), self.clock)
         self.memory = Memory(self.ledger, lambda _: None)
 
     async def turn(self, messages: Sequence[Message], at: int | None = None) -> tuple[Kept, Recorded | None]:
@@ -39,17 +40,31 @@ class Desk:
         stands for the message there."""
         self.clock.now += TTL * 0.6
         request = chat(list(messages))
-        conversation, made = Conversation(self.memory, CALL, request), planned(request, 100_000)
+        conversation = Conversation(self.memory, CALL, request)
         known = await conversation.recall(request.prompt)
-        if at is not None:
-            node = Node(len(messages), EPOCH, {at: STUB}, Sent(own=True))
-            made = msgspec.structs.replace(made, record=node, originals={REF: TEXT.encode()})
-        kept = await conversation.keep(made)
+        kept = await conversation.keep(decided(messages, known, at))
         await conversation.settle(sent=True)
         return kept, known
 
     async def original(self) -> bytes | None:
         return (await self.ledger.get(ALICE, "original", [REF])).get(REF)
+
+    async def damage(self, messages: Sequence[Message]) -> None:
+        """The node that was written when these were all."""
+        conversation = Conversation(self.memory, CALL, chat(list(messages)))
+        await conversation.recall(chat(list(messages)).prompt)
+        await self.ledger.put(ALICE, Entry("node", conversation.links[-1].hex(), b"damaged", conversation.id))
+
+
+def decided(messages: Sequence[Message], known: Recorded | None, at: int | None) -> Plan:
+    """A plan by which a stub is to stand for the message `at`, or which adds nothing."""
+    made = planned(chat(list(messages)), 100_000)
+    if at is None:
+        return made
+    whole = known is None or not known.count or known.moved
+    since = UNSAID if known is None or whole else known.count
+    node = Node(len(messages), EPOCH, {at: STUB}, Sent(own=True), whole=whole, since=since)
+    return msgspec.structs.replace(made, record=node, originals={REF: TEXT.encode()})
 
 
 @pytest.fixture
@@ -100,6 +115,42 @@ async def test_a_conversation_that_the_client_began_anew_keeps_the_originals_its
         messages += [said("And?"), user("On.")]
         await desk.turn(messages)
     assert len(await desk.ledger.conversations(ALICE)) == 1
+    assert await desk.original() == TEXT.encode()
+
+
+async def test_who_comes_second_goes_on_from_what_the_first_decided(desk: Desk) -> None:
+    request = chat(TALK)
+    second = Conversation(desk.memory, CALL, request)
+    assert await second.recall(request.prompt) == Recorded.nothing()
+    await Desk(desk.ledger).turn(TALK, at=2)
+    assert await second.keep(decided(TALK, Recorded.nothing(), 4)) == "again"
+    stands = await second.recall(request.prompt)
+    assert stands is not None
+    assert stands.made == {2: STUB}
+    assert await second.keep(decided(TALK, stands, None)) == "kept"
+    assert not second.unsettled
+
+
+async def test_what_builds_on_a_damaged_node_counts_as_unknown_and_is_written_anew(desk: Desk) -> None:
+    longer = [*TALK, said("And?"), result("d", TEXT)]
+    longest = [*longer, said("And?"), result("e", TEXT)]
+    await desk.turn(TALK, at=2)
+    await Desk(desk.ledger).turn(longer, at=6)
+    await Desk(desk.ledger).turn(longest, at=8)
+    last = [*longest, user("On.")]
+    assert (await Desk(desk.ledger).turn(last))[1] == Recorded(9, EPOCH, dict.fromkeys((2, 6, 8), STUB), Sent(own=True))
+    await desk.damage(longer)
+    assert (await Desk(desk.ledger).turn(last))[1] == Recorded.nothing()
+    assert (await desk.turn(last))[1] == Recorded(5, EPOCH, {2: STUB}, Sent(own=True))
+    assert (await Desk(desk.ledger).turn(last))[1] == Recorded(5, EPOCH, {2: STUB}, Sent(own=True))
+
+
+async def test_a_damaged_entry_is_replaced_by_the_next_in_its_place(desk: Desk) -> None:
+    await desk.turn(TALK, at=2)
+    await desk.damage(TALK)
+    await desk.ledger.put(ALICE, Entry("original", REF, b"damaged", ""))
+    assert await Desk(desk.ledger).turn(TALK, at=2) == ("kept", Recorded.nothing())
+    assert await Desk(desk.ledger).turn(TALK) == ("kept", Recorded(5, EPOCH, {2: STUB}, Sent(own=True)))
     assert await desk.original() == TEXT.encode()
 
 
