@@ -114,7 +114,7 @@ class Pressing:
         draft, before = self.draft, self._state()
         failed = yield from self._pressed()
         fits, gentle = draft.total <= draft.limit, draft.level is not Level.EMERGENCY
-        if draft.refs is None or (fits and gentle):
+        if self.refs is None or (fits and gentle):
             return failed
         made = self._state()
         self._restore(before)

@@ -385,3 +385,18 @@ def test_the_upstreams_own_count_decides_with_refs_too() -> None:
     made = solve(plan(request, balanced(), counter(), budget(6000), server=budget(6000), refs=REFS), answer)
     assert made.originals
     assert sent(request, made)["tools"][-1]["function"]["name"] == NAME
+
+
+def test_room_for_the_way_back_makes_no_emergency() -> None:
+    """Tools leave, and no message: where they are the cause, nothing needs a way back in the end."""
+    tools = [tool(f"tool_{number}", f"Reads log {number}. " + "It is told at length. " * 9) for number in range(12)]
+    newest = [calls(("a", "read_log"), ("b", "read_log")), result("a", lines(4)), result("b", lines(5))]
+    asked = user(" ".join([lines(20), *(f"tool_{number}" for number in range(12))]))
+    request = body([system(lines(6)), asked, *newest], tools=tools)
+    emergency = {}
+    for limit in range(500, 1100, 8):
+        made = [talk(limit, None, refs).send(request)[1] for refs in (REFS, None)]
+        emergency[limit] = [one.level is Level.EMERGENCY for one in made if one.refusal is None]
+    assert [limit for limit, found in emergency.items() if found == [True, False]] == []
+    assert [True, True] in emergency.values()
+    assert [False, False] in emergency.values()
