@@ -119,7 +119,7 @@ def _gentlest(source: Source, target: int, back: str) -> _Made:
     best = at(LADDER[rung])
     if best is None:
         return _made(source, LADDER[-1], back, WHOLE)
-    rungs = dict.fromkeys(EASED, rung)
+    rungs: dict[str, int] = dict.fromkeys(EASED, rung)
     tries = iter(range(max(LEAST_TRIES, EASED_CHARS // (CHARS * target))))
     for step in STEPS:
         for field in EASED:

@@ -212,16 +212,16 @@ class Planning:
         driver = Driver(counts, speaking, self._questions(call, wanted), learning)
         try:
             refs, ask_server = learning.conversation.refs, driver.counts is not None
-            for left in reversed(range(TRIES)):
+            left = TRIES
+            while True:
+                left -= 1
                 refs = refs if left else None  # the last is sent whatever comes of it
                 steps = self.engine.planning(request, window, wanted.policy, ask_server=ask_server, refs=refs)
-                made = await driver.drive(steps, self._thread, is_work=is_work)
-                made = self._as_asked(request, made)
+                made = self._as_asked(request, await driver.drive(steps, self._thread, is_work=is_work))
                 kept = "kept" if made.refusal is not None else await learning.conversation.keep(made)
-                if kept == "kept":
-                    break
+                if kept == "kept" or not left:
+                    return driver.billed(made)
                 refs = None if kept == "without refs" else refs
-            return driver.billed(made)
         except BadRequest:
             raise  # the client's fault, not the planner's
         except Exception as error:  # planning broke: the last steps alone may still make it fit (DESIGN 1.7)

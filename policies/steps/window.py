@@ -80,9 +80,10 @@ def less_of_users(draft: Draft, need: Need, *, task: bool = False) -> Iterator[E
 def _is_long_text(draft: Draft, spans: tuple[Span, ...]) -> bool:
     """An answer alone that fills a good part of the window: to drop it whole would free far more than is asked for.
     One with reasoning is kept or dropped as it is, since its provider may have signed it."""
-    if len(spans) > 1 or spans[0].tokens < LONG_SHARE * draft.limit:
+    first, *others = spans
+    if others or first.tokens < LONG_SHARE * draft.limit:
         return False
-    message = draft.message(spans[0])
+    message = draft.message(first)
     return not (message.calls or message.reasoning) and all(part.kind == "text" for part in message.parts)
 
 

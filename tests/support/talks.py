@@ -90,10 +90,10 @@ def rounds_of(talk: Conversation) -> Iterator[list[Message]]:
 def linked(seed: int, rounds: int, tokens: int, topics: int = 1) -> Conversation:
     """`topics` user messages, each followed by rounds of recordings in their own order, so that later calls pass what
     earlier results said; each result grown by others to a size of its own, about `tokens` in all."""
-    chars = CHARS * tokens
-    for _ in range(4):
-        made = _linked(seed, rounds, int(chars), topics)
+    chars, made = CHARS * tokens, _linked(seed, rounds, int(CHARS * tokens), topics)
+    for _ in range(3):
         chars *= tokens / _measured(made)
+        made = _linked(seed, rounds, int(chars), topics)
     return made
 
 
