@@ -12,6 +12,7 @@ from policies.counting import Bill, Counter
 from policies.counting.scaled import Scaled
 from policies.draft import Draft
 from policies.editor import Editor
+from policies.going_on import go_on
 from policies.needs import Asking, Recall, ServerCount
 from policies.notes import note
 from policies.placing import place, reserve
@@ -28,6 +29,7 @@ from policies.sorting import sort
 from policies.spans import Span
 from policies.spilling import offer, originals
 from policies.split import split
+from policies.standing import Asked, settle
 
 MOST_INJECTED = 16  # texts that one step may put in
 ROUNDS = 3  # plans made at most when a server counts more than was estimated
@@ -97,6 +99,15 @@ def plan_once(
     recorded = known if isinstance(known, Recorded) else None
     if (recorded is None or not recorded.count) and _at_ease(policy, bill, budget):
         return _as_received(request, policy, counter, (received, bill, budget))
+    asked = Asked(request, policy, counter, budget, bill, received, recorded, refs)
+    made = go_on(asked)
+    return made if made is not None else settle(asked, (yield from _in_full(asked)))
+
+
+def _in_full(asked: Asked) -> Planning:
+    """From what is recorded alone."""
+    request, policy, counter, budget, bill, received, recorded, refs = asked
+    prompt = request.prompt
     draft = Draft(prompt, counter, received, bill)
     editor, failed = Editor(draft), list[str]()
     if recorded is not None and recorded.count:

@@ -12,14 +12,14 @@ from policies.grammar import mend
 from policies.needs import Ask, Asking, Reply
 from policies.notes import note_tokens, spared
 from policies.placing import reserve
-from policies.plan import ORDER, Edit, Inject, Leaf, Level
+from policies.plan import ORDER, Edit, Inject, Level
 from policies.policy import LevelRule, Policy
 from policies.recorded import Epoch, Recorded
 from policies.refs import Refs
 from policies.replay import freeze_sent, offered_key, thaw
 from policies.spans import Span
 from policies.spilling import is_offered, originals, own_tokens
-from policies.step import Step, acts_always
+from policies.step import Step, acts_always, introduce, looks_at_first_sight
 from policies.triage import in_turn
 
 MOST_PROPOSALS, PROPOSALS_A_SPAN = 1_000, 20  # of a step at a level: ours make a tenth of these
@@ -73,8 +73,7 @@ class Pressing:
     def run(self) -> Asking[list[str]]:
         """Edits the draft until it is under its limit, or every licensed step was asked. The names of broken steps."""
         draft, policy = self.draft, self.policy
-        draft.steps = frozenset(step.name for step in policy.steps)
-        draft.read_only = tuple(one for step in policy.steps for one in getattr(step, "read_only", ()))
+        introduce(policy.steps, draft)
         draft.reserved = reserve(draft, self.due)
         failed = list[str]()
         if self.again:
@@ -160,8 +159,7 @@ class Pressing:
         freeze_sent(draft, begun=self.recorded.count > 0)
         draft.at_first_sight = True
         for step in self.policy.steps:
-            lasting = getattr(step, "reversible", False) or self.recorded.epoch.number > 0
-            if step.leaf is Leaf.RESULTS and hasattr(step, "when") and lasting and not acts_always(step):
+            if looks_at_first_sight(step, self.recorded.epoch.number):
                 failed += yield from run_step(draft, self.editor, step)
         draft.at_first_sight = False
         draft.frozen = frozen

@@ -1,6 +1,6 @@
 """A prompt → spans: what each message is, which round and turn it belongs to, and which bucket pays for it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -25,6 +25,19 @@ class Split(tuple[Span, ...]):
     older: tuple[Span, ...]
     begun: tuple[Span, ...]
     newest: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls,
+        spans: Iterable[Span],
+        messages: Grown[Item],
+        older: tuple[Span, ...],
+        begun: tuple[Span, ...],
+        newest: tuple[int, ...],
+    ) -> "Split":
+        made = cls(spans)
+        made.messages, made.older, made.begun, made.newest = messages, older, begun, newest
+        return made
 
 
 class _Begun(NamedTuple):
@@ -84,10 +97,8 @@ def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...
         answer=_last(settled, "assistant", start, begun.answer),
     )
     leave(prompt.messages, _KEY, ended)
-    made = Split(spans)
-    made.messages, made.older, made.begun = prompt.messages, ended.spans, begun.spans
-    made.newest = tuple([index for index in newest if index < len(ended.spans)])
-    return made
+    still = tuple([index for index in newest if index < len(ended.spans)])
+    return Split.of(spans, prompt.messages, ended.spans, begun.spans, still)
 
 
 def _begun(prompt: Prompt, bill: Bill) -> _Begun:

@@ -1,6 +1,6 @@
 """What a step is. Built-in and third-party steps have this shape and nothing else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, Protocol
 
 from policies.draft import Draft
@@ -13,6 +13,20 @@ When = Literal["pressure", "always"]  # of a boundary step: once its level is en
 def acts_always(step: "Step") -> bool:
     """Whether the step acts on every request, however small: its `when`, where it has one, says so."""
     return getattr(step, "when", "pressure") == "always"
+
+
+def looks_at_first_sight(step: "Step", epoch: int) -> bool:
+    """Whether the step says large results shorter before they are ever sent: what loses nothing from the beginning,
+    all others from the first epoch on."""
+    boundary = step.leaf is Leaf.RESULTS and hasattr(step, "when") and not acts_always(step)
+    return boundary and (epoch > 0 or getattr(step, "reversible", False))
+
+
+def introduce(steps: "Iterable[Step]", draft: Draft) -> None:
+    """Tells the draft what steps there are."""
+    known = list(steps)
+    draft.steps = frozenset(step.name for step in known)
+    draft.read_only = tuple(one for step in known for one in getattr(step, "read_only", ()))
 
 
 class Step(Protocol):

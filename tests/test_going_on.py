@@ -1,0 +1,121 @@
+"""What only goes on comes, to the last figure, to what is planned in full."""
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.growing import FILLER
+from support.prompts import balanced, counter
+
+from policies.budget import Budget, Margin
+from policies.going_on import go_on
+from policies.needs import Answer, Need, Recall, solve
+from policies.opener import Opener
+from policies.pipeline import plan_once
+from policies.plan import Plan
+from policies.policy import Policy
+from policies.recorded import Recorded
+from policies.refs import Refs
+from policies.report import Report
+from policies.request import ChatRequest
+
+REFS = Refs(b"a tenant")
+EXACT = Margin(0.01, 8)
+TOOLS = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("find", "read")]
+WORDS = ("valve", "pump", "queue", "deploy", "replica", "lag", "index", "lock", "config", "retry", "node", "timeout")
+
+
+def prose(chance: random.Random, words: int) -> str:
+    return " ".join(chance.choices(WORDS, k=words))
+
+
+def rows(chance: random.Random, number: int) -> str:
+    """JSON with white space in it."""
+    found = [{"id": chance.randrange(10_000), "name": prose(chance, 3), "ok": True} for _ in range(number)]
+    return json.dumps(found, indent=2)
+
+
+def turn(chance: random.Random, at: int) -> Iterator[list[dict[str, Any]]]:
+    """What each request of a turn adds; at first what the assistant said to the one before."""
+    new: list[dict[str, Any]] = [{"role": "assistant", "content": prose(chance, 20)}] if at else []
+    if chance.random() < 0.1:
+        new.append({"role": "developer", "content": prose(chance, 8)})
+    yield [*new, {"role": "user", "content": prose(chance, chance.choice((5, 60)))}]
+    for number in range(chance.choice((0, 1, 1, 2, 5))):
+        ids = [f"c{at}.{number}.{one}" for one in range(chance.choice((1, 1, 1, 2)))]
+        calls = [{"id": one, "type": "function", "function": {"name": "find", "arguments": "{}"}} for one in ids]
+        texts = [chance.choice((prose(chance, 30), prose(chance, 400), rows(chance, 8), rows(chance, 60))) for _ in ids]
+        if chance.random() < 0.03:
+            ids = ids[:-1]  # the client forgot a result
+        results = [
+            {"role": "tool", "tool_call_id": one, "content": text} for one, text in zip(ids, texts, strict=False)
+        ]
+        yield [{"role": "assistant", "content": None, "tool_calls": calls}, *results]
+
+
+def requests(chance: random.Random, turns: int) -> Iterator[bytes]:
+    messages: list[dict[str, Any]] = [FILLER]
+    for at in range(turns):
+        for new in turn(chance, at):
+            messages += new
+            body = json.dumps({"model": "gpt-4o", "messages": messages, "tools": TOOLS}).encode()
+            yield body
+            if chance.random() < 0.05:
+                yield body  # sent again
+
+
+@dataclass
+class Remembering:
+    """A conversation whose state is held."""
+
+    policy: Policy
+    budget: Budget
+    opener: Opener = field(default_factory=Opener)
+    recorded: Recorded = field(default_factory=Recorded.nothing)
+
+    def both(self, body: bytes) -> tuple[Plan, Plan]:
+        """The plan of a request that may go on, and that of the same request in full."""
+        ours, theirs = (self.plan(request) for request in (self.opener.parse(body), ChatRequest.parse(body)))
+        if ours.record is not None:
+            self.recorded = self.recorded.after(ours.record)
+        return ours, theirs
+
+    def plan(self, request: ChatRequest) -> Plan:
+        def answer(need: Need) -> Answer:
+            return self.recorded if isinstance(need, Recall) else None
+
+        return solve(plan_once(request, self.policy, counter(), self.budget, refs=REFS), answer)
+
+
+def compared(ours: Plan, theirs: Plan) -> None:
+    for name in Plan.__struct_fields__:
+        assert getattr(ours, name) == getattr(theirs, name), name
+    assert Report.of(ours) == Report.of(theirs)
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 2**32), st.sampled_from([9_000, 16_000, 40_000]))
+def test_each_request_of_a_conversation_is_planned_as_if_in_full(seed: int, window: int) -> None:
+    talk = Remembering(balanced(), Budget.of(window, 1000, EXACT))
+    for body in requests(random.Random(seed), 12):
+        compared(*talk.both(body))
+
+
+def test_many_requests_of_a_long_conversation_only_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bool] = []
+
+    def counted(asked: Any) -> Plan | None:
+        plan = go_on(asked)
+        made.append(plan is not None)
+        return plan
+
+    monkeypatch.setattr("policies.pipeline.go_on", counted)
+    talk = Remembering(balanced(), Budget.of(16_000, 1000, EXACT))
+    plans = [talk.both(body)[0] for body in requests(random.Random(4), 40)]
+    assert max(plan.epoch.number for plan in plans if plan.epoch is not None) > 3
+    assert sum(made) > 0.25 * len(plans)  # results are large: most say one shorter
