@@ -21,6 +21,7 @@ from policies.summaries import said, summary
 
 MOST_TOKENS, LEAST_TOKENS = 240, 80  # kept free for it: a sixteenth of the limit between these bounds
 FRAME_TOKENS = 120  # the note without its digest
+MOST_DIGEST, SPENT = 320, 4  # tokens of its digest at most; of what an epoch left free it may take a fourth
 BARE_TOKENS = 40  # its first sentence alone, and what it costs to merge it
 
 _OURS = re.compile(rb' tokens\) (?:is|are) %b, read_tool_result\(ref=\\"(tr_[0-9a-f]+)\\"\)' % GONE.encode())
@@ -92,6 +93,8 @@ def _bare(draft: Draft, dropped: Sequence[Span], back: str) -> str:
 
 def _plain(draft: Draft, dropped: Sequence[Span], back: str) -> str:
     cap = note_tokens(draft.limit) - FRAME_TOKENS
+    if cap > 0:
+        cap = max(cap, min(MOST_DIGEST, (draft.limit - draft.total) // SPENT))
     text = "\n".join(said(draft, draft.received(span)) for span in dropped)
     return _frame(draft, dropped, back, calls=cap > 0, text=text, cap=max(0, cap))
 

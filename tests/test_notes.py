@@ -3,7 +3,17 @@ from support.prompts import calls, chat, draft, lines, planned, result, round_of
 
 from policies.editor import Editor
 from policies.needs import solve
-from policies.notes import BARE_TOKENS, LEAST_TOKENS, MOST_TOKENS, note, note_tokens, spared
+from policies.notes import (
+    BARE_TOKENS,
+    FRAME_TOKENS,
+    LEAST_TOKENS,
+    MOST_DIGEST,
+    MOST_TOKENS,
+    SPENT,
+    note,
+    note_tokens,
+    spared,
+)
 from policies.placing import OVERHEAD
 from policies.plan import Drop, Level
 from policies.spans import Bucket
@@ -76,3 +86,17 @@ def test_in_a_small_window_the_note_is_short() -> None:
     (made_note,) = solve(note(made, editor))
     assert made_note.text.endswith("all was answered and acted on.]")
     assert made.measure(made_note.text) <= LEAST_TOKENS
+
+
+def test_where_an_epoch_left_room_the_note_says_more() -> None:
+    names = " ".join(f"TCK-{number:04}" for number in range(200))
+    told = []
+    for room in (100, 900, 10_000):
+        made = draft([user("task"), calls(("x", "search")), result("x", names), said("b"), user(lines(180))])
+        editor = Editor(made)
+        editor.apply("window", Drop(("m1", "m2"), "older"))
+        made.limit = made.total + room
+        best, *_ = solve(note(made, editor))
+        told.append(best.text.count("TCK-"))
+        assert made.measure(best.text) <= max(note_tokens(made.limit), FRAME_TOKENS + room // SPENT)
+    assert told[0] < told[1] < told[2] <= MOST_DIGEST // 4

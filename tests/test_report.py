@@ -56,7 +56,7 @@ def test_what_was_done_to_a_span_stands_in_its_row() -> None:
     assert edited
     assert all(row.sent < row.received for row in edited if row.received)
     assert sum(report.done.values()) == sum(one.outcome == "applied" for one in report.decisions)
-    assert "elide: an older result" in {row.what for row in edited}
+    assert any("elide: an older result" in row.what for row in edited)
 
 
 def test_several_things_done_to_one_span_are_all_told() -> None:
