@@ -164,8 +164,7 @@ def test_an_epoch_that_would_free_too_little_is_given_up() -> None:
 def test_new_tools_of_the_client_open_an_epoch_of_its_own() -> None:
     sender, tools = talk(reminding()), [tool(f"tool_{n}", lines(3)) for n in range(20)]
     requests = list(turns(LOOP, tools=tools))
-    for request in requests[:20]:
-        _, before = sender.send(request)
+    _, before = [sender.send(request) for request in requests[:20]][-1]
     assert before.epoch is not None
     more = list(turns(LOOP, tools=[*tools, tool("another")]))[20]
     _, made = sender.send(more)
@@ -195,8 +194,7 @@ class Told(Memory):
 
 def test_a_client_that_changed_its_past_gets_what_still_applies_in_a_declared_epoch() -> None:
     sender, requests = talk(reminding()), list(turns(LOOP))
-    for request in requests[:21]:
-        _, before = sender.send(request)
+    _, before = [sender.send(request) for request in requests[:21]][-1]
     state = fold(map(decoded, sender.memory.nodes.values()))
     assert state is not None
     epoch = Epoch(state.epoch.number + 1, state.epoch.level, "client", 44)
