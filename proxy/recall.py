@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from policies.grown import before, leave
 from policies.hidden import Hidden, spliced
 from policies.identity import chain, model_family, root
 from policies.plan import Plan
@@ -174,26 +175,31 @@ class Conversation:
             await self._ledger.confirm(self._tenant, "round", [key])
 
     async def _place(self, prompt: Prompt) -> None:
-        size = sum(len(item.raw) for item in prompt.messages)
-        hashes = self._memory.hashes
-        if size > HASHED_INLINE:
-            self._hashes = await asyncio.to_thread(hashes.of, prompt.messages)
-        else:
-            self._hashes = hashes.of(prompt.messages)
+        """Its chain, which goes on from that of the request before."""
         self._root = root(self._tenant, self._call.upstream.name, model_family(self._request.model))
-        self._links = chain(self._root, self._hashes)
+        known, left = before(prompt.messages, self._root)
+        told: tuple[list[bytes], list[bytes]] = left or ([], [])
+        new, hashes = prompt.messages[known:], self._memory.hashes
+        if sum(len(item.raw) for item in new) > HASHED_INLINE:
+            added = await asyncio.to_thread(hashes.of, new)
+        else:
+            added = hashes.of(new)
+        self._hashes = [*told[0], *added]
+        self._links = [*told[1], *chain(told[1][-1] if known else self._root, added)]
+        leave(prompt.messages, self._root, (self._hashes, self._links))
 
     async def _find(self, prompt: Prompt) -> Held:
         covered, held = self._memory.state(self._links)
         if covered < len(self._links):
             held = await self._further(covered, held)
-        last = max((at for at, item in enumerate(prompt.messages) if ROLE in item.raw), default=0)
+        last = next((at for at in range(len(self._links) - 1, 0, -1) if ROLE in prompt.messages[at].raw), 0)
         if covered < last and (held is None or held.state.count < last):
             held = await self._recovered() or held
         held = held or Held(Recorded.nothing())
         if not held.state.sent.own:
             return held
-        return msgspec.structs.replace(held, state=await self._with_rounds(prompt, held.state))
+        state = await self._with_rounds(prompt, held.state, max(1, covered, held.state.count))
+        return held if state is held.state else msgspec.structs.replace(held, state=state)
 
     async def _further(self, covered: int, held: Held | None) -> Held | None:
         """What the ledger has of the links that memory does not cover; and whether it still has the newest of those
@@ -256,16 +262,17 @@ class Conversation:
         self._memory.changed(change(old, self._hashes, pairs))
         return Held(Recorded(max(pairs) + 1, epoch, made, state.sent, moved=True))
 
-    async def _with_rounds(self, prompt: Prompt, state: Recorded) -> Recorded:
-        """The state with hidden rounds in front of, or inside, the assistant's messages that came since."""
-        made = dict(state.made)
-        asked = {at: self._links[at - 1] for at in range(max(1, state.count), len(prompt.messages))}
+    async def _with_rounds(self, prompt: Prompt, state: Recorded, begin: int) -> Recorded:
+        """The state with hidden rounds in front of, or inside, the assistant's messages from index `begin` on; in what
+        memory covers they stand already."""
+        asked = {at: self._links[at - 1] for at in range(begin, len(prompt.messages))}
         asked = {at: link for at, link in asked.items() if ROLE in prompt.messages[at].raw}
+        made: dict[int, Made] = {}
         for at, hidden in (await self._rounds(asked)).items():
             raws = spliced(hidden, prompt.messages[at].raw)
             if raws is not None:
                 made[at] = _hidden(raws, prompt.messages[at])
-        return state if len(made) == len(state.made) else msgspec.structs.replace(state, made=made)
+        return msgspec.structs.replace(state, made={**state.made, **made}) if made else state
 
     async def _rounds(self, asked: Mapping[int, bytes]) -> dict[int, Hidden]:
         found = {at: self._memory.round(link) for at, link in asked.items()}
