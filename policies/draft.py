@@ -25,6 +25,7 @@ class DraftState(msgspec.Struct, frozen=True):
     live: dict[str, Span]
     overhead: int
     total: int
+    billed: bool
     frozen: frozenset[str]
 
 
@@ -54,6 +55,7 @@ class Draft:
             if span.round >= 0:
                 self._rounds.setdefault(span.round, []).append(span.id)
         self._total = bill.total
+        self._billed = True  # the total is the counter's, not what single edits were estimated to save
         self._listed: tuple[list[Span], list[Span]] | None = None  # live messages and tools, until one changes
         self.frozen: frozenset[str] = frozenset()  # spans that were sent before, and stand as they do until an epoch
         self.at_first_sight = False  # boundary steps look at what is new, whatever the pressure
@@ -168,7 +170,7 @@ class Draft:
         before = self._live.get(span.id)
         self._total += span.tokens - (before.tokens if before else 0)
         self._live[span.id] = span
-        self._listed = None
+        self._listed, self._billed = None, False
 
     def insert(self, span: Span, *, before: str | None) -> None:
         """A new message, before the span of that id or (None) behind all messages. One that was removed comes back
@@ -183,7 +185,7 @@ class Draft:
             self._rounds.setdefault(span.round, []).append(span.id)
             self._rounds[span.round].sort(key=self._order.index)
         self._live[span.id] = span
-        self._listed = None
+        self._listed, self._billed = None, False
         self._total += span.tokens
 
     def in_order(self, spans: Sequence[Span]) -> list[Span]:
@@ -195,7 +197,7 @@ class Draft:
         """A new tool, behind all others."""
         self._order.append(span.id)
         self._live[span.id] = span
-        self._listed = None
+        self._listed, self._billed = None, False
         self._total += span.tokens
 
     def _forget(self, span: Span) -> None:
@@ -207,7 +209,7 @@ class Draft:
 
     def remove(self, span_id: str) -> None:
         self._total -= self._live.pop(span_id).tokens
-        self._listed = None
+        self._listed, self._billed = None, False
 
     def placed(self) -> list[list[Span]]:
         """Live messages by the received one that they stand for or behind; first those that stand before all."""
@@ -232,17 +234,21 @@ class Draft:
 
     def rebill(self) -> None:
         """Count everything again: what single edits were estimated to save becomes what they save together."""
+        if self._billed:
+            return
         bill = self.counter.bill(self.as_prompt())
         costs = [*bill.messages, *bill.tools]
         for span, tokens in zip([*self.messages, *self.tools], costs, strict=True):
             if span.tokens != tokens:
                 self._live[span.id] = msgspec.structs.replace(span, tokens=tokens)
         self._listed = None
-        self.overhead, self.exact, self._total = bill.overhead, bill.exact, bill.total
+        self.overhead, self.exact, self._total, self._billed = bill.overhead, bill.exact, bill.total, True
 
     def snapshot(self) -> DraftState:
-        return DraftState(tuple(self._order), dict(self._live), self.overhead, self._total, self.frozen)
+        order, live = tuple(self._order), dict(self._live)
+        return DraftState(order, live, self.overhead, self._total, self._billed, self.frozen)
 
     def restore(self, state: DraftState) -> None:
         self._order, self._live, self._listed = list(state.order), dict(state.live), None
-        self.overhead, self._total, self.frozen = state.overhead, state.total, state.frozen
+        self.overhead, self._total, self._billed = state.overhead, state.total, state.billed
+        self.frozen = state.frozen

@@ -29,11 +29,12 @@ class Supersede:
     leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
-        reads = _reads(draft)
-        for span in untouched(draft):
+        older = [span for span in untouched(draft) if span.tier is Tier.L3]
+        reads = _reads(draft) if older else {}
+        for span in older:
             if not wanted(draft, self.when):
                 return
-            newer = self._newer(draft, span, reads) if span.tier is Tier.L3 else None
+            newer = self._newer(draft, span, reads)
             if newer is not None:
                 yield self._edit(draft, span, newer)
 
