@@ -3,32 +3,15 @@
 Nothing else in the product adds up tokens of a plan.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from policies.grown import before, leave
 from policies.plan import Decision, Level, Plan
 from policies.recorded import Epoch
-from policies.spans import Bucket, Span
-from policies.split import Split
+from policies.rows import Counts, Row, by_bucket, counts_of, rows_of
 
-
-class Row(msgspec.Struct, frozen=True, gc=False):
-    """One span, before and after, in tokens; `sent` 0: it was removed, `received` 0: it was added."""
-
-    id: str
-    bucket: str
-    tier: str
-    evict: str
-    role: str
-    name: str
-    turn: int
-    round: int
-    received: int
-    sent: int
-    what: str = ""  # what was done, "" for nothing
+__all__ = ["Report", "Row"]
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -55,14 +38,14 @@ class Report(msgspec.Struct, frozen=True):
     epoch: Epoch | None = None  # in which the conversation is
     opened: bool = False  # by this request
     reused: int = 0  # tokens that stand as an earlier request sent them
+    counts: Counts = {}  # of decisions by step, action and outcome
 
     @classmethod
     def of(cls, plan: Plan) -> "Report":
-        told = _told(plan.received)
-        received = sent = _by_bucket(plan.received, plan.received_overhead, told)
+        received = sent = by_bucket(plan.received, plan.received_overhead)
         total = sent_total = sum(received.values())
         if plan.sent is not plan.received or plan.sent_overhead != plan.received_overhead:
-            sent = _by_bucket(plan.sent, plan.sent_overhead)
+            sent = by_bucket(plan.sent, plan.sent_overhead)
             sent_total = sum(sent.values())
         return cls(
             level=plan.level,
@@ -76,7 +59,7 @@ class Report(msgspec.Struct, frozen=True):
             exact=plan.exact,
             counter=plan.counter,
             policy=plan.policy,
-            rows=tuple(_rows(plan) if plan.decisions or plan.sent is not plan.received else _same(plan.received, told)),
+            rows=rows_of(plan),
             decisions=plan.decisions,
             edited=bool(plan.decisions) and plan.sent != plan.received,
             refused=plan.refusal is not None,
@@ -86,6 +69,7 @@ class Report(msgspec.Struct, frozen=True):
             epoch=plan.epoch,
             opened=plan.opened,
             reused=plan.reused,
+            counts=counts_of(plan),
         )
 
     @property
@@ -96,105 +80,13 @@ class Report(msgspec.Struct, frozen=True):
     @property
     def done(self) -> dict[str, int]:
         """How many edits of each kind stand."""
-        counts: dict[str, int] = {}
-        for decision in self.decisions:
-            if decision.outcome == "applied":
-                counts[decision.action.value] = counts.get(decision.action.value, 0) + 1
-        return counts
+        done: dict[str, int] = {}
+        for (_, action, outcome), number in self.counts.items():
+            if outcome == "applied":
+                done[action] = done.get(action, 0) + number
+        return done
 
     def heaviest(self, count: int = 5) -> list[dict[str, Any]]:
         """The spans that cost most in what is left, for a refusal."""
         rows = sorted(self.rows, key=lambda row: -row.sent)[:count]
         return [{"span": row.id, "bucket": row.bucket, "tokens": row.sent} for row in rows if row.sent]
-
-
-_BUCKETS = tuple(bucket.value for bucket in Bucket)
-
-
-class _Told(NamedTuple):
-    """What is told of spans that nothing was done with: tokens by bucket, and rows."""
-
-    of: tuple[Span, ...]
-    totals: dict[str, int]
-    rows: tuple[Row, ...]
-
-
-_KEY = "report"
-_NOTHING = _Told((), dict.fromkeys(_BUCKETS, 0), ())
-
-
-def _told(spans: Sequence[Span]) -> _Told:
-    """What is told of the beginning of spans that go on from an earlier request; of others, nothing."""
-    if not isinstance(spans, Split):
-        return _NOTHING
-    found: _Told | None = before(spans.messages, _KEY)[1]
-    if found is None or found.of is not spans.begun:
-        found = _NOTHING
-    new = spans.older[len(found.of) :]
-    told = _Told(spans.older, _add(dict(found.totals), new), (*found.rows, *_untouched(new)))
-    leave(spans.messages, _KEY, told)
-    return told
-
-
-def _by_bucket(spans: Sequence[Span], overhead: int, told: _Told = _NOTHING) -> dict[str, int]:
-    totals = dict(told.totals)
-    totals[Bucket.OVERHEAD] += overhead
-    if isinstance(spans, Split) and told is not _NOTHING:
-        for at in spans.newest:
-            totals[told.of[at].bucket] -= told.of[at].tokens
-            totals[spans[at].bucket] += spans[at].tokens
-    return _add(totals, spans[len(told.of) :])
-
-
-def _add(totals: dict[str, int], spans: Iterable[Span]) -> dict[str, int]:
-    for span in spans:
-        totals[span.bucket] += span.tokens
-        if span.merged:
-            for bucket, tokens in span.merged:
-                totals[bucket] += tokens
-                totals[span.bucket] -= tokens
-    return totals
-
-
-def _same(spans: Sequence[Span], told: _Told) -> list[Row]:
-    """Rows of what nothing was done with, as most prompts are: a third of the cost of looking for it."""
-    rows = [*told.rows, *_untouched(spans[len(told.of) :])]
-    if isinstance(spans, Split):
-        for at in spans.newest:
-            rows[at : at + 1] = _untouched((spans[at],))
-    return rows
-
-
-def _untouched(spans: Iterable[Span]) -> list[Row]:
-    return [
-        Row(of.id, of.bucket, of.tier, of.evict, of.role, of.name, of.turn, of.round, of.tokens, of.tokens)
-        for of in spans
-    ]
-
-
-def _rows(plan: Plan) -> Iterable[Row]:
-    """What was received in its order, then what was added."""
-    left = {span.id: span.tokens for span in plan.sent}
-    what = _what(plan.decisions)
-    for span in plan.received:
-        yield _row(span, span.tokens, left.pop(span.id, 0), what)
-    for span in plan.sent:
-        if span.id in left:
-            yield _row(span, 0, span.tokens, what)
-
-
-def _row(span: Span, received: int, sent: int, what: Mapping[str, str]) -> Row:
-    return Row(
-        span.id, span.bucket, span.tier, span.evict, span.role, span.name, span.turn, span.round,
-        received, sent, what.get(span.id, ""),
-    )  # fmt: skip
-
-
-def _what(decisions: Iterable[Decision]) -> dict[str, str]:
-    said: dict[str, str] = {}
-    for decision in decisions:
-        if decision.outcome == "applied":
-            for span_id in decision.spans:
-                text = f"{decision.step}: {decision.because}"
-                said[span_id] = f"{said[span_id]}; {text}" if span_id in said else text
-    return said

@@ -161,10 +161,8 @@ class Metrics(Collector):
         self._requests.add(report.level.value, record.outcome)
         if report.epoch is not None and not record.observing:
             self._epoch(report, upstream)
-        for decision in report.decisions:
-            self._decisions.add(
-                decision.step, decision.action.value if decision.outcome == "applied" else decision.outcome
-            )
+        for (step, action, outcome), number in report.counts.items():
+            self._decisions.add(step, action if outcome == "applied" else outcome, amount=number)
         for step in report.failed_steps:
             self._failed.add(step)
         if self._tool_globs:
