@@ -46,7 +46,7 @@ def go_on(asked: Asked) -> Plan | None:
     bill = asked.counter.bill(prompt) if left.decisions else asked.bill
     if bill.messages[len(left.sent) :] != asked.bill.messages[len(left.received) :]:
         return None
-    sent, places = _sent(received, left, prompt.messages)
+    sent, places = _sent(received, left, prompt.messages, bill.total - bill.overhead)
     new = fixed_tokens(received.older[len(left.received) :], 0, 0)
     fixed = left.fixed + new + _newest(sent, asked, bill)
     if not _is_calm(asked, left, bill.total, fixed):
@@ -92,7 +92,7 @@ def _prompt(prompt: Prompt, left: Standing) -> Prompt:
     return msgspec.structs.replace(prompt, messages=messages, tools=tools, tool_choice=choice)
 
 
-def _sent(received: Split, left: Standing, messages: Sequence[Item]) -> tuple[Split, dict[int, int]]:
+def _sent(received: Split, left: Standing, messages: Sequence[Item], tokens: int) -> tuple[Split, dict[int, int]]:
     """The spans of what is sent, and the places of those that are newest."""
     known = len(left.received)
     by = len(left.sent) - known
@@ -103,7 +103,7 @@ def _sent(received: Split, left: Standing, messages: Sequence[Item]) -> tuple[Sp
     spans = [*older, *received[len(received.older) : len(received.messages)], *left.tools]
     for index, place in places.items():
         spans[place] = classed(spans[place], received[index])
-    return Split.of(spans, messages, older, left.sent, tuple(places.values())), places
+    return Split.of(spans, messages, older, left.sent, tuple(places.values()), tokens), places
 
 
 def _newest(sent: Split, asked: Asked, bill: Bill) -> int:

@@ -11,6 +11,7 @@ from policies.levels import ORDER, Level
 from policies.recorded import Epoch, Node
 from policies.request import Prompt
 from policies.spans import Bucket, Span
+from policies.split import Split
 
 __all__ = [
     "ORDER",
@@ -154,11 +155,15 @@ class Plan(msgspec.Struct, frozen=True):
 
     @property
     def received_total(self) -> int:
-        return self.received_overhead + sum(span.tokens for span in self.received)
+        return self.received_overhead + _tokens(self.received)
 
     @property
     def sent_total(self) -> int:
-        return self.sent_overhead + sum(span.tokens for span in self.sent)
+        return self.sent_overhead + _tokens(self.sent)
+
+
+def _tokens(spans: Sequence[Span]) -> int:
+    return spans.tokens if isinstance(spans, Split) else sum([span.tokens for span in spans])
 
 
 def untouched(made: Plan, received: Prompt) -> Plan:

@@ -25,6 +25,7 @@ class Split(tuple[Span, ...]):
     older: tuple[Span, ...]
     begun: tuple[Span, ...]
     newest: tuple[int, ...]
+    tokens: int  # of all of them
 
     @classmethod
     def of(
@@ -34,8 +35,10 @@ class Split(tuple[Span, ...]):
         older: tuple[Span, ...],
         begun: tuple[Span, ...],
         newest: tuple[int, ...],
+        tokens: int,
     ) -> "Split":
         made = cls(spans)
+        made.tokens = tokens
         made.messages, made.older, made.begun, made.newest = messages, older, begun, newest
         return made
 
@@ -98,7 +101,7 @@ def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...
     )
     leave(prompt.messages, _KEY, ended)
     still = tuple([index for index in newest if index < len(ended.spans)])
-    return Split.of(spans, prompt.messages, ended.spans, begun.spans, still)
+    return Split.of(spans, prompt.messages, ended.spans, begun.spans, still, bill.total - bill.overhead)
 
 
 def _begun(prompt: Prompt, bill: Bill) -> _Begun:

@@ -12,7 +12,7 @@ from proxy.recall import Conversation
 def readback_of(plan: Plan, request: ChatRequest, counter: Counter, conversation: Conversation) -> Readback | None:
     """None where the tool is not offered: the answer then goes through as it comes."""
     store = conversation.store
-    if store is None or all(span.id != OWN_TOOL for span in plan.sent):
+    if store is None or all(span.id != OWN_TOOL for span in plan.sent[-1:]):
         return None
     budget = plan.budget
     room = None if budget.window is None else max(0, budget.window - budget.reserve - plan.sent_total)
