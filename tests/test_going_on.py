@@ -3,9 +3,10 @@
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,17 +14,29 @@ from support.growing import FILLER
 from support.prompts import balanced, counter
 
 from policies.budget import Budget, Margin
+from policies.counting import Bill, Counter
+from policies.counting.families import family_of
+from policies.counting.openai import OpenAICounter
+from policies.draft import Draft
 from policies.going_on import go_on
 from policies.needs import Answer, Need, Recall, solve
 from policies.opener import Opener
 from policies.pipeline import plan_once
-from policies.plan import Plan
+from policies.plan import Edit, Leaf, Level, Plan, Rewrite
 from policies.policy import Policy
 from policies.recorded import Recorded
 from policies.refs import Refs
 from policies.report import Report
-from policies.request import ChatRequest
+from policies.request import ChatRequest, Prompt
+from policies.split import Split
+from policies.standing import Asked
+from policies.step import Step, When
+from policies.steps.clip import Clip
+from proxy.policyfile import load as load_policy
+from proxy.ranks import load
 
+FAMILY = family_of("gpt-4o")
+assert FAMILY is not None
 REFS = Refs(b"a tenant")
 EXACT = Margin(0.01, 8)
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("find", "read")]
@@ -75,6 +88,7 @@ class Remembering:
 
     policy: Policy
     budget: Budget
+    counter: Counter = field(default_factory=counter)
     opener: Opener = field(default_factory=Opener)
     recorded: Recorded = field(default_factory=Recorded.nothing)
 
@@ -89,7 +103,7 @@ class Remembering:
         def answer(need: Need) -> Answer:
             return self.recorded if isinstance(need, Recall) else None
 
-        return solve(plan_once(request, self.policy, counter(), self.budget, refs=REFS), answer)
+        return solve(plan_once(request, self.policy, self.counter, self.budget, refs=REFS), answer)
 
 
 def compared(ours: Plan, theirs: Plan) -> None:
@@ -106,16 +120,109 @@ def test_each_request_of_a_conversation_is_planned_as_if_in_full(seed: int, wind
         compared(*talk.both(body))
 
 
-def test_many_requests_of_a_long_conversation_only_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def gone_on(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For each request whether it only went on."""
     made: list[bool] = []
 
-    def counted(asked: Any) -> Plan | None:
+    def counted(asked: Asked) -> Plan | None:
         plan = go_on(asked)
-        made.append(plan is not None)
+        if isinstance(asked.received, Split):
+            made.append(plan is not None)
         return plan
 
     monkeypatch.setattr("policies.pipeline.go_on", counted)
+    return made
+
+
+def test_many_requests_of_a_long_conversation_only_go_on(gone_on: list[bool]) -> None:
     talk = Remembering(balanced(), Budget.of(16_000, 1000, EXACT))
     plans = [talk.both(body)[0] for body in requests(random.Random(4), 40)]
     assert max(plan.epoch.number for plan in plans if plan.epoch is not None) > 3
-    assert sum(made) > 0.25 * len(plans)  # results are large: most say one shorter
+    assert sum(gone_on) > 0.25 * len(plans)  # results are large: most say one shorter
+
+
+def with_step(step: Step) -> Policy:
+    return replace(balanced(), steps=(step, *balanced().steps))
+
+
+class Breaking(Clip):
+    """Breaks where it sees the word."""
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        if any(b"boom" in span.item.raw for span in draft.messages):
+            raise ValueError
+        return super().edits(draft)
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A step that looks at who knows what."""
+
+    reversible: ClassVar[bool] = True
+    when: When = "pressure"
+    level: Level = Level.TOOL_RESULTS
+    name: str = "foreign"
+    leaf: Leaf = Leaf.RESULTS
+
+    def edits(self, draft: Draft) -> Iterator[Edit]:
+        yield from (Rewrite(span.id, b"{}", "") for span in draft.messages[:0])
+
+
+MANY = 200
+
+
+class Crowded(OpenAICounter):
+    """By whose rules the last of many messages costs more."""
+
+    def bill(self, prompt: Prompt) -> Bill:
+        bill = super().bill(prompt)
+        last = [one + (len(bill.messages) > MANY) for one in bill.messages[-1:]]
+        return msgspec.structs.replace(bill, messages=(*bill.messages[:-1], *last))
+
+
+def small_talk(turns: int = 90, last: str = "done") -> Iterator[bytes]:
+    """Small results, one of which at the end says `last`."""
+    chance, messages = random.Random(1), list[dict[str, Any]]([FILLER])
+    for at in range(turns):
+        call = {"id": f"c{at}", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+        text = prose(chance, 60) if at < turns - 2 else last
+        messages.append({"role": "user", "content": prose(chance, 20)})
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{at}", "content": text})
+        yield json.dumps({"model": "gpt-4o", "messages": messages, "tools": TOOLS}).encode()
+        messages.append({"role": "assistant", "content": prose(chance, 20)})
+
+
+BY_WINDOW = replace(balanced(), against="window")
+CROWDED = Crowded(FAMILY, load(FAMILY.encoding))
+
+
+@pytest.mark.parametrize(
+    ("policy", "by", "least", "most"),
+    [
+        (balanced(), counter(), 0.6, 1.0),
+        (BY_WINDOW, counter(), 0.6, 1.0),
+        (with_step(Breaking()), counter(), 0.6, 1.0),
+        (with_step(Foreign()), counter(), 0.05, 0.5),
+        (load_policy("classic"), counter(), 0.0, 0.0),
+        (balanced(), CROWDED, 0.1, 0.8),
+    ],
+)
+def test_small_talk_goes_on_where_that_is_sure(
+    policy: Policy, by: Counter, least: float, most: float, gone_on: list[bool]
+) -> None:
+    talk = Remembering(policy, Budget.of(9_000, 500, EXACT), by)
+    plans = [talk.both(body) for body in small_talk(last="boom")]
+    for ours, theirs in plans:
+        compared(ours, theirs)
+    assert least <= sum(gone_on) / len(plans) <= most
+
+
+def test_a_second_question_before_an_answer_is_planned_in_full() -> None:
+    talk = Remembering(balanced(), Budget.of(9_000, 500, EXACT))
+    for body in small_talk():
+        request = json.loads(body)
+        compared(*talk.both(body))
+        request["messages"].append({"role": "user", "content": "and?"})
+        compared(*talk.both(json.dumps(request).encode()))
