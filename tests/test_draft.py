@@ -1,3 +1,5 @@
+import pytest
+from msgspec import structs
 from support.prompts import calls, draft, ids, result, said, system, texts, tool, user
 
 from policies.jsonraw import dumps
@@ -106,3 +108,30 @@ def test_a_draft_goes_back_to_where_it_was() -> None:
     made.restore(before)
     assert ids(made) == ["m0", "m1", "m2", "m3", "m4", "m5"]
     assert made.total == total
+
+
+def test_what_was_inserted_and_removed_stands_once_when_it_comes_back() -> None:
+    made = draft(CONVERSATION)
+    made.insert(in_round := structs.replace(note("again"), round=0), before="m4")
+    made.remove("n0")
+    made.insert(in_round, before="m3")
+    assert ids(made) == ["m0", "m1", "m2", "n0", "m3", "m4"]
+    assert [span.id for span in made.round(0)] == ["m2", "n0", "m3"]
+    with pytest.raises(ValueError, match="n0 stands in the prompt already"):
+        made.insert(in_round, before=None)
+    with pytest.raises(ValueError, match="m1 stands"):
+        made.insert(note("other", "m1"), before=None)
+
+
+def test_a_draft_that_nobody_changed_is_not_counted_again() -> None:
+    made = draft(CONVERSATION)
+    before = made.messages
+    made.rebill()
+    assert made.messages is before
+    made.remove("m1")
+    state = made.snapshot()
+    made.rebill()
+    counted = made.total
+    made.restore(state)
+    made.rebill()
+    assert made.total == counted == made.counter.bill(made.as_prompt()).total
