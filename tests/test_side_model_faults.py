@@ -82,7 +82,7 @@ def oversized() -> list[dict[str, Any]]:
 async def proxied(folder: Path, side: Upstream, upstream: Upstream, **settings: Any) -> AsyncIterator[Proxy]:
     policy = folder / "policy.toml"
     policy.write_text(presets()["balanced"].read_text("utf-8") + STEPS)
-    given = {"window": 4_000, "policy": str(policy), "side_model": "tiny", "side_model_url": side.base}
+    given: dict[str, Any] = {"window": 4_000, "policy": str(policy), "side_model": "tiny", "side_model_url": side.base}
     given |= {"ledger": "off"} | settings  # no refs, so that what is sent can be foretold
     planner = planner_of(Settings.load(upstream=upstream.base, **given))
     async with running(upstream.base, planner=planner, **given) as proxy:
