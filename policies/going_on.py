@@ -12,7 +12,7 @@ import msgspec
 from policies.budget import TOOLS_CAP_SHARE, Pressure, fixed_tokens
 from policies.counting import Bill
 from policies.draft import Draft
-from policies.grown import Grown, before, leave
+from policies.grown import Grown, Pieced, before, leave
 from policies.levels import ORDER
 from policies.plan import Plan
 from policies.readback_tool import barred
@@ -76,7 +76,7 @@ def _left(asked: Asked, received: Split) -> Standing | None:
     ):
         return None
     known = len(left.received)
-    return left if all([index >= known or index in left.places for index in received.newest]) else None
+    return left if all([index >= known or index in left.places for index in received.patched]) else None
 
 
 def _prompt(prompt: Prompt, left: Standing) -> Prompt:
@@ -96,22 +96,21 @@ def _sent(received: Split, left: Standing, messages: Sequence[Item], tokens: int
     """The spans of what is sent, and the places of those that are newest."""
     known = len(left.received)
     by = len(left.sent) - known
-    places = {index: index + by if index >= known else left.places[index] for index in received.newest}
+    places = {index: index + by if index >= known else left.places[index] for index in received.patched}
     if not left.decisions or not isinstance(messages, Grown):
         return received, places
-    older = (*left.sent, *received.older[known:])
-    spans = [*older, *received[len(received.older) : len(received.messages)], *left.tools]
-    for index, place in places.items():
-        spans[place] = classed(spans[place], received[index])
-    return Split.of(spans, messages, older, left.sent, tuple(places.values()), tokens), places
+    older = left.sent.and_then(received.older[known:])
+    tail = (*received.tail[: len(received.messages) - len(received.older)], *left.tools)
+    patched = {place: classed(older[place], received.patched[index]) for index, place in places.items()}
+    return Split(Pieced(older, tail, patched), messages, left.sent, tokens), places
 
 
 def _newest(sent: Split, asked: Asked, bill: Bill) -> int:
     """Fixed tokens of all that is not older, and what the newest among these count for more than when they are not."""
-    older = fixed_tokens([sent.older[place] for place in sent.newest], 0, 0)
-    newest = fixed_tokens([sent[place] for place in sent.newest], 0, 0)
+    older = fixed_tokens([sent.older[place] for place in sent.patched], 0, 0)
+    newest = fixed_tokens(list(sent.patched.values()), 0, 0)
     cap = asked.policy.caps_in(asked.budget.window).get(Bucket.TOOLS, int(TOOLS_CAP_SHARE * asked.limit))
-    return newest - older + fixed_tokens(sent[len(sent.older) :], bill.overhead, cap)
+    return newest - older + fixed_tokens(sent.tail, bill.overhead, cap)
 
 
 def _is_calm(asked: Asked, left: Standing, total: int, fixed: int) -> bool:

@@ -2,10 +2,16 @@
 
 Whoever folds over the messages of a request leaves what it came to in the trail, and goes on from there in the next
 request of the conversation. A trail never changes a result: it only says sooner what the messages themselves say.
+
+To copy a list of thousands touches each of them, which costs more than to work out what is new. So what grows with a
+conversation is held in a `Run`, to which more is put in place; and what a request adds for itself alone is `Pieced`
+together with it.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from threading import Lock
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -47,3 +53,96 @@ def leave(items: Sequence[Any], key: object, value: Any) -> None:
     """For the requests that go on from here."""
     if isinstance(items, Grown):
         items.trail[key] = value
+
+
+class _Equal(Sequence[T]):
+    """Equal to any sequence of the same things."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Sequence) or len(self) != len(other):
+            return False
+        return all(a is b or a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]  # as of a list
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+class Run(_Equal[T]):
+    """The beginning of a list that only ever grows, which longer runs share."""
+
+    __slots__ = ("_end", "_items")
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._items = list(items)
+        self._end = len(self._items)
+
+    def and_then(self, new: Sequence[T]) -> "Run[T]":
+        """This, and what is new behind it. Costs what is new, unless something else was put behind it before."""
+        if not new:
+            return self
+        if not self._end:
+            return Run(new)
+        made: Run[T] = Run()
+        with _GROWING:
+            made._items = self._items if len(self._items) == self._end else self._items[: self._end]
+            made._items += new
+        made._end = self._end + len(new)
+        return made
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[T]: ...
+    def __getitem__(self, at: int | slice) -> T | list[T]:
+        if isinstance(at, slice):
+            return self._items[slice(*at.indices(self._end))]
+        if not -self._end <= at < self._end:
+            raise IndexError(at)
+        return self._items[at if at >= 0 else self._end + at]
+
+    def __len__(self) -> int:
+        return self._end
+
+    def __iter__(self) -> Iterator[T]:
+        return islice(self._items, self._end)
+
+
+_GROWING = Lock()
+
+
+class Pieced(_Equal[T]):
+    """A run, some of it `patched` by index, and a `tail` behind it."""
+
+    __slots__ = ("older", "patched", "tail")
+
+    def __init__(self, older: Run[T], tail: tuple[T, ...], patched: Mapping[int, T] = {}) -> None:
+        self.older, self.tail, self.patched = older, tail, patched
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[T]: ...
+    def __getitem__(self, at: int | slice) -> T | list[T]:
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        at = at if at >= 0 else len(self) + at
+        if at in self.patched:
+            return self.patched[at]
+        return self.older[at] if at < len(self.older) else self.tail[at - len(self.older)]
+
+    def __len__(self) -> int:
+        return len(self.older) + len(self.tail)
+
+    def __iter__(self) -> Iterator[T]:
+        if not self.patched:
+            return chain(self.older, self.tail)
+        older = list(self.older)
+        for at, one in self.patched.items():
+            older[at] = one
+        return chain(older, self.tail)

@@ -3,6 +3,7 @@
 A generator: what the core cannot know by itself it yields as a need, and a driver in the shell answers.
 """
 
+from collections.abc import Sequence
 from itertools import islice
 
 import msgspec
@@ -139,7 +140,7 @@ def _at_ease(policy: Policy, bill: Bill, budget: Budget, share: float = 1.0) -> 
 
 
 def _as_received(
-    request: ChatRequest, policy: Policy, counter: Counter, origin: tuple[tuple[Span, ...], Bill, Budget]
+    request: ChatRequest, policy: Policy, counter: Counter, origin: tuple[Sequence[Span], Bill, Budget]
 ) -> Plan:
     received, bill, budget = origin
     return Plan(
@@ -211,7 +212,7 @@ def _placed(draft: Draft, editor: Editor, step: str, edit: Inject) -> bool:
 
 
 def _plan(
-    request: ChatRequest, policy: Policy, pressing: Pressing, origin: tuple[tuple[Span, ...], Bill, Budget, list[str]]
+    request: ChatRequest, policy: Policy, pressing: Pressing, origin: tuple[Sequence[Span], Bill, Budget, list[str]]
 ) -> Plan:
     received, bill, budget, failed = origin
     draft, editor, recorded = pressing.draft, pressing.editor, pressing.recorded
@@ -268,7 +269,7 @@ def _injected(editor: Editor) -> bool:
     return any(decision.action is Action.INJECT and decision.outcome == "applied" for decision in editor.decisions)
 
 
-def _untouched(draft: Draft, received: tuple[Span, ...], bill: Bill) -> Draft:
+def _untouched(draft: Draft, received: Sequence[Span], bill: Bill) -> Draft:
     """The draft as it came: what was only repaired is not edited."""
     fresh = Draft(draft.prompt, draft.counter, received, bill)
     fresh.level = draft.level

@@ -134,8 +134,8 @@ class Plan(msgspec.Struct, frozen=True):
 
     budget: Budget
     level: Level
-    received: tuple[Span, ...]
-    sent: tuple[Span, ...]
+    received: Sequence[Span]
+    sent: Sequence[Span]
     received_overhead: int
     sent_overhead: int
     decisions: tuple[Decision, ...]

@@ -3,6 +3,7 @@
 Nothing else in the product adds up tokens of a plan.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -28,7 +29,7 @@ class Report(msgspec.Struct, frozen=True):
     exact: bool
     counter: str
     policy: str
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
     decisions: tuple[Decision, ...]
     edited: bool
     refused: bool

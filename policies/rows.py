@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from policies.grown import before, leave
+from policies.grown import Pieced, Run, before, leave
 from policies.plan import Decision, Plan
 from policies.spans import Bucket, Span
 from policies.split import Split
@@ -34,21 +34,24 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 class _Totals(NamedTuple):
     """Tokens by bucket of the spans `of`."""
 
-    of: tuple[Span, ...]
+    of: Run[Span]
     tokens: dict[str, int]
 
 
 class _Rows(NamedTuple):
     """`older` rows are of the received spans `of`, for which `sent` stands; `rest` of tools, and of what was added."""
 
-    of: tuple[Span, ...]
-    sent: tuple[Span, ...]
+    of: Run[Span]
+    sent: Run[Span]
     decisions: tuple[Decision, ...]
-    older: tuple[Row, ...]
+    older: Run[Row]
     rest: tuple[Row, ...]
 
+    def leads_to(self, plan: Plan, received: Split, sent: Split) -> bool:
+        return self.decisions is plan.decisions and self.of is received.begun and self.sent is sent.begun
 
-_NONE = _Totals((), dict.fromkeys([bucket.value for bucket in Bucket], 0))
+
+_NONE = _Totals(Run(), dict.fromkeys([bucket.value for bucket in Bucket], 0))
 
 
 def by_bucket(spans: Sequence[Span], overhead: int) -> dict[str, int]:
@@ -59,10 +62,10 @@ def by_bucket(spans: Sequence[Span], overhead: int) -> dict[str, int]:
     begun = left if left is not None and left.of is spans.begun else _NONE
     older = _added(spans.older[len(begun.of) :], dict(begun.tokens))
     leave(spans.messages, "totals", _Totals(spans.older, older))
-    totals = _added(spans[len(spans.older) :], dict(older))
-    for at in spans.newest:
+    totals = _added(spans.tail, dict(older))
+    for at, span in spans.patched.items():
         _move(totals, spans.older[at], -1)
-        _move(totals, spans[at], 1)
+        _move(totals, span, 1)
     totals[Bucket.OVERHEAD] += overhead
     return totals
 
@@ -82,33 +85,25 @@ def _move(totals: dict[str, int], span: Span, sign: int) -> None:
     totals[span.bucket] += sign * own  # what is merged into it belongs where it belongs, whatever the span's bucket
 
 
-def rows_of(plan: Plan) -> tuple[Row, ...]:
+def rows_of(plan: Plan) -> Sequence[Row]:
     """What was received in its order, then what was added."""
     received, sent = plan.received, plan.sent
     if not isinstance(received, Split) or not isinstance(sent, Split):
         return tuple(_rows(plan))
-    left: _Rows | None = before(received.messages, "rows")[1]
-    if left is None or left.of is not received.begun or left.sent is not sent.begun:
-        left = None
-    if left is None or left.decisions is not plan.decisions:
-        return _left(plan, received, sent, tuple(_rows(plan)))
-    start, end = len(left.of), len(received.messages)
-    older = (*left.older, *_untouched(received.older[start:]))
-    rows = [*older, *_untouched(received[len(older) : end]), *left.rest]
-    for at in received.newest:
-        rows[at] = _classed(rows[at], received[at])
-    leave(received.messages, "rows", left._replace(of=received.older, sent=sent.older, older=older))
-    return tuple(rows)
-
-
-def _left(plan: Plan, received: Split, sent: Split, rows: tuple[Row, ...]) -> tuple[Row, ...]:
-    """The rows, left for the next request."""
-    older = list(rows[: len(received.older)])
-    for at in received.newest:
-        older[at] = _classed(older[at], received.older[at])
-    rest = rows[len(received.messages) :]
-    leave(received.messages, "rows", _Rows(received.older, sent.older, plan.decisions, tuple(older), rest))
-    return rows
+    messages, older = received.messages, received.older
+    left: _Rows | None = before(messages, "rows")[1]
+    if left is None or not left.leads_to(plan, received, sent):
+        rows = list(_rows(plan))
+        for at in received.patched:
+            rows[at] = _classed(rows[at], older[at])
+        left = _Rows(older, sent.older, plan.decisions, Run(rows[: len(older)]), tuple(rows[len(messages) :]))
+    else:
+        new = left.older.and_then(_untouched(older[len(left.of) :]))
+        left = left._replace(of=older, sent=sent.older, older=new)
+    leave(messages, "rows", left)
+    patched = {at: _classed(left.older[at], span) for at, span in received.patched.items()}
+    tail = _untouched(received.tail[: len(messages) - len(older)])
+    return Pieced(left.older, (*tail, *left.rest), patched)
 
 
 def _classed(row: Row, span: Span) -> Row:

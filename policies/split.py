@@ -1,13 +1,13 @@
 """A prompt → spans: what each message is, which round and turn it belongs to, and which bucket pays for it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from policies.counting import BILLED, Bill, Billed
+from policies.counting import Bill, Costs
 from policies.facts import Facts, closed
-from policies.grown import Grown, before, leave, now
+from policies.grown import Grown, Pieced, Run, before, leave
 from policies.request import Item, Prompt
 from policies.spans import Bucket, Evict, Span, Tier
 from policies.tools import Tool, allowed, forced, name_of
@@ -16,118 +16,119 @@ INSTRUCTING = ("system", "developer")
 ANSWERING = ("tool", "function")
 
 
-class Split(tuple[Span, ...]):
-    """The spans of `messages`, and of tools behind them. `older` are the first of them as they stand once nothing
-    of them is newest any more, `newest` the indexes of those among them that still are. `begun` is the `older` of the
-    earlier split, with which this one's begins; () where it does not."""
+_Class = tuple[Bucket, Tier, Evict]
 
-    messages: Grown[Item]
-    older: tuple[Span, ...]
-    begun: tuple[Span, ...]
-    newest: tuple[int, ...]
-    tokens: int  # of all of them
 
-    @classmethod
-    def of(
-        cls,
-        spans: Iterable[Span],
-        messages: Grown[Item],
-        older: tuple[Span, ...],
-        begun: tuple[Span, ...],
-        newest: tuple[int, ...],
-        tokens: int,
-    ) -> "Split":
-        made = cls(spans)
-        made.tokens = tokens
-        made.messages, made.older, made.begun, made.newest = messages, older, begun, newest
-        return made
+class Split(Pieced[Span]):
+    """The spans of `messages`, which go on from an earlier request's, and of tools behind them. `older` are as they
+    stand once nothing of them is newest any more; those that still are stand in `patched`. `begun` is the `older` of
+    the split that this one goes on from. `tokens` are those of all spans."""
+
+    __slots__ = ("begun", "messages", "tokens")
+
+    def __init__(self, pieces: Pieced[Span], messages: Grown[Item], begun: Run[Span], tokens: int) -> None:
+        super().__init__(pieces.older, pieces.tail, pieces.patched)
+        self.messages, self.begun, self.tokens = messages, begun, tokens
 
 
 class _Begun(NamedTuple):
     """A split up to some message, to go on from: `Split.older`, its tokens, names of functions by id of call, turn and
     round, whether the round may still go on, and the indexes of the newest user message and answer."""
 
-    spans: tuple[Span, ...] = ()
-    tokens: tuple[int, ...] = ()
-    called: Mapping[str, str] = {}
+    called: dict[str, str]
+    spans: Run[Span] = Run()
+    tokens: Sequence[int] = ()
     turn: int = -1
     round: int = -1
     inside: bool = False
     user: int = -1
     answer: int = -1
 
+    def after(self, spans: Run[Span], roles: Sequence[str], rounds: Sequence[int], bill: Bill) -> "_Begun":
+        """What stands once messages of these roles and rounds are split too."""
+        start, costs = len(self.spans), bill.messages
+        return _Begun(
+            called=self.called,
+            spans=spans,
+            tokens=costs.older if isinstance(costs, Costs) else costs[: len(spans)],
+            turn=self.turn + roles.count("user"),
+            round=self.round + roles.count("assistant"),
+            inside=rounds[-1] >= 0 if rounds else self.inside,
+            user=_last(roles, "user", start, self.user),
+            answer=_last(roles, "assistant", start, self.answer),
+        )
+
 
 _KEY = "split"
-_FIRST = _Begun()
 
 
-def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> tuple[Span, ...]:
+def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> Sequence[Span]:
     """Messages first, then tools, each with its tokens of `bill`. Shapes: len(prompt.messages) + len(prompt.tools)."""
-    begun = _begun(prompt, bill)
-    start, end = len(begun.spans), len(prompt.messages)
-    facts = facts[start:]
-    roles, called = [fact.role for fact in facts], dict(begun.called)
+    tools = _tools(prompt, bill) if prompt.tools else []
+    messages = prompt.messages
+    if isinstance(messages, Grown):
+        return _grown(messages, facts, bill, tools)
+    begun, roles = _Begun(called={}), [fact.role for fact in facts]
     rounds, classes = _rounds(facts, begun), [_OLDER.get(role, _SAID) for role in roles]
-    columns = (
-        _IDS[start:end] if end <= len(_IDS) else [f"m{index}" for index in range(start, end)],
-        prompt.messages[start:],
-        *zip(*classes, strict=True),
-        bill.messages[start:],
-        roles,
-        _names(facts, called),
-        _turns(roles, begun.turn),
-        rounds,
-    )
-    new = [*map(Span, *columns)] if roles else []
-    spans, newest = [*begun.spans, *new], _newest(begun, roles, rounds)
-    for index in newest:
-        bucket, tier, evict = _NEWEST.get(spans[index].role, _ASKED)
-        spans[index] = msgspec.structs.replace(spans[index], bucket=bucket, tier=tier, evict=evict)
-    if prompt.tools:
-        spans += _tools(prompt, bill)
-    if not isinstance(prompt.messages, Grown):
-        return tuple(spans)
-    done = closed(facts)
-    settled = roles[:done]
-    ended = _Begun(
-        spans=(*begun.spans, *new[:done]),
-        tokens=_settled(prompt, bill, start + done),
-        called=called,
-        turn=begun.turn + settled.count("user"),
-        round=begun.round + settled.count("assistant"),
-        inside=rounds[done - 1] >= 0 if done else begun.inside,
-        user=_last(settled, "user", start, begun.user),
-        answer=_last(settled, "assistant", start, begun.answer),
-    )
-    leave(prompt.messages, _KEY, ended)
-    still = tuple([index for index in newest if index < len(ended.spans)])
-    return Split.of(spans, prompt.messages, ended.spans, begun.spans, still, bill.total - bill.overhead)
+    for index in _newest(begun, roles, rounds):
+        classes[index] = _NEWEST.get(roles[index], _ASKED)
+    return (*_spans(begun, messages, bill.messages, facts, rounds, classes), *tools)
 
 
-def _begun(prompt: Prompt, bill: Bill) -> _Begun:
-    """What an earlier request left, if it was billed as now."""
-    found: _Begun | None = before(prompt.messages, _KEY)[1]
-    if found is None:
-        return _FIRST
-    left: Billed | None = now(prompt.messages, BILLED)
-    if left is not None and left.messages is bill.messages and left.begun is found.tokens:
-        return found  # to compare them would take longer than to split what is new
-    return found if bill.messages[: len(found.tokens)] == found.tokens else _FIRST
+def _spans(
+    begun: _Begun,
+    items: Sequence[Item],
+    tokens: Sequence[int],
+    facts: Sequence[Facts],
+    rounds: Sequence[int],
+    classes: Sequence[_Class],
+) -> list[Span]:
+    """Spans of the messages behind those of `begun`."""
+    if not classes:
+        return []
+    roles, start = [fact.role for fact in facts], len(begun.spans)
+    end = start + len(roles)
+    ids = _IDS[start:end] if end <= len(_IDS) else [f"m{index}" for index in range(start, end)]
+    names, turns = _names(facts, begun.called), _turns(roles, begun.turn)
+    return list(map(Span, ids, items, *zip(*classes, strict=True), tokens, roles, names, turns, rounds))
 
 
-def _settled(prompt: Prompt, bill: Bill, end: int) -> tuple[int, ...]:
-    """The first tokens of the bill."""
-    left: Billed | None = now(prompt.messages, BILLED)
-    if left is not None and left.messages is bill.messages and len(left.settled) == end:
-        return left.settled
-    return bill.messages[:end]
+def _grown(messages: Grown[Item], facts: Sequence[Facts], bill: Bill, tools: Sequence[Span]) -> Split:
+    begun = _begun(messages, bill)
+    start, end = len(begun.spans), closed(facts)
+    facts = facts[start:]
+    roles, rounds = [fact.role for fact in facts], _rounds(facts, begun)
+    classes = [_OLDER.get(role, _SAID) for role in roles]
+    new = _spans(begun, messages[start:], bill.messages[start:], facts, rounds, classes)
+    newest: dict[int, Span] = {}
+    for index in _newest(begun, roles, rounds):
+        span = new[index - start] if index >= start else begun.spans[index]
+        bucket, tier, evict = _NEWEST.get(span.role, _ASKED)
+        newest[index] = msgspec.structs.replace(span, bucket=bucket, tier=tier, evict=evict)
+    done = end - start
+    older = begun.spans.and_then(new[:done])
+    leave(messages, _KEY, begun.after(older, roles[:done], rounds[:done], bill))
+    tail = [newest.get(end + at, span) for at, span in enumerate(new[done:])]
+    patched = {index: span for index, span in newest.items() if index < end}
+    return Split(Pieced(older, (*tail, *tools), patched), messages, begun.spans, bill.total - bill.overhead)
+
+
+def _begun(messages: Grown[Item], bill: Bill) -> _Begun:
+    """What an earlier request left, if it was billed as now; its names may be added to."""
+    found: _Begun | None = before(messages, _KEY)[1]
+    costs = bill.messages
+    if found is not None:
+        same = costs.begun is found.tokens if isinstance(costs, Costs) else costs[: len(found.tokens)] == found.tokens
+        if same:
+            return found._replace(called=dict(found.called))
+    return _Begun(called={})
 
 
 _IDS = tuple([f"m{index}" for index in range(1_000)])  # of most conversations: made, and kept in reports, once
 
-_SAID = (Bucket.HISTORY, Tier.L3, Evict.RECONSTRUCTIBLE)
-_ASKED = (Bucket.CURRENT_TURN, Tier.L1, Evict.PINNED)
-_INSTRUCTED: dict[str, tuple[Bucket, Tier, Evict]] = dict.fromkeys(INSTRUCTING, (Bucket.SYSTEM, Tier.L0, Evict.PINNED))
+_SAID: _Class = (Bucket.HISTORY, Tier.L3, Evict.RECONSTRUCTIBLE)
+_ASKED: _Class = (Bucket.CURRENT_TURN, Tier.L1, Evict.PINNED)
+_INSTRUCTED: dict[str, _Class] = dict.fromkeys(INSTRUCTING, (Bucket.SYSTEM, Tier.L0, Evict.PINNED))
 _OLDER = _INSTRUCTED | dict.fromkeys(ANSWERING, (Bucket.TOOL_RESULTS, Tier.L3, Evict.RECONSTRUCTIBLE))
 _NEWEST = _INSTRUCTED | dict.fromkeys(ANSWERING, (Bucket.TOOL_RESULTS, Tier.L1, Evict.RECONSTRUCTIBLE))
 _PIN = {True: Evict.PINNED, False: Evict.RECOVERABLE}
@@ -205,5 +206,7 @@ def _newest(begun: _Begun, roles: Sequence[str], rounds: Sequence[int]) -> set[i
 
 def _last(roles: Sequence[str], role: str, start: int, known: int) -> int:
     """Index of the last message in the role; `roles` begin with message `start`, before which `known` is the last."""
-    at = next((at for at in range(len(roles) - 1, -1, -1) if roles[at] == role), None)
-    return known if at is None else start + at
+    for at in range(len(roles) - 1, -1, -1):
+        if roles[at] == role:
+            return start + at
+    return known

@@ -7,7 +7,7 @@ import msgspec
 
 from policies.budget import Budget, fixed_tokens
 from policies.counting import Bill, Counter
-from policies.grown import Trail, leave
+from policies.grown import Run, Trail, leave
 from policies.plan import Action, Decision, Plan
 from policies.policy import Policy
 from policies.recorded import Recorded
@@ -36,8 +36,8 @@ class Standing(msgspec.Struct, frozen=True):
 
     by: By
     recorded: Recorded
-    received: tuple[Span, ...]
-    sent: tuple[Span, ...]
+    received: Run[Span]
+    sent: Run[Span]
     items: tuple[Item, ...]
     trail: Trail
     count: int
@@ -55,7 +55,7 @@ class Asked(NamedTuple):
     counter: Counter
     budget: Budget
     bill: Bill
-    received: tuple[Span, ...]
+    received: Sequence[Span]
     recorded: Recorded | None
     refs: Refs | None
 
@@ -78,23 +78,23 @@ def settle(asked: Asked, made: Plan) -> Plan:
         return made
     tools = tuple([span for span in made.sent if span.bucket is Bucket.TOOLS])
     messages = made.sent[: len(made.sent) - len(tools)]
-    start, end = len(received.older), len(received.messages)
-    cut = len(messages) - (end - start)
-    if not _as_received(messages[cut:], received[start:end]):
+    older, new = received.older, received.tail[: len(received.messages) - len(received.older)]
+    cut = len(messages) - len(new)
+    if not _as_received(messages[cut:], new):
         return made
     sent = list(messages[:cut])
     at = {span.id: place for place, span in enumerate(sent)}
-    places = {index: at[f"m{index}"] for index in received.newest if f"m{index}" in at}
+    places = {index: at[f"m{index}"] for index in received.patched if f"m{index}" in at}
     for index, place in places.items():
-        sent[place] = classed(sent[place], received.older[index])
+        sent[place] = classed(sent[place], older[index])
     left = Standing(
         by=asked.by,
         recorded=recorded,
-        received=received.older,
-        sent=tuple(sent),
+        received=older,
+        sent=Run(sent),
         items=made.prompt.messages,
         trail={},
-        count=end,
+        count=len(received.messages),
         tools=tools,
         decisions=made.decisions,
         places=places,

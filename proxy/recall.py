@@ -7,13 +7,13 @@ was written before, or could not take it, that is written again.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
 import msgspec
 
-from policies.grown import before, leave
+from policies.grown import Run, before, leave
 from policies.hidden import Hidden, spliced
 from policies.identity import chain, model_family, root
 from policies.plan import Plan
@@ -59,8 +59,7 @@ class Conversation:
         self.refs = None if memory.ledger is None else Refs(bytes.fromhex(call.tenant))
         self._originals = Originals(memory.ledger, call.tenant, request.prompt) if memory.ledger is not None else None
         self._root = b""
-        self._links: list[bytes] = []
-        self._hashes: list[bytes] = []
+        self._links = self._hashes = Run[bytes]()
         self._known: Held | None = None
         self._built: list[bytes] = []  # links whose nodes are confirmed, or left, with the answer
 
@@ -73,7 +72,7 @@ class Conversation:
         return self._tenant
 
     @property
-    def links(self) -> list[bytes]:
+    def links(self) -> Sequence[bytes]:
         """The chain keys of its messages; empty until something was asked."""
         return self._links
 
@@ -178,14 +177,14 @@ class Conversation:
         """Its chain, which goes on from that of the request before."""
         self._root = root(self._tenant, self._call.upstream.name, model_family(self._request.model))
         known, left = before(prompt.messages, self._root)
-        told: tuple[list[bytes], list[bytes]] = left or ([], [])
+        told: tuple[Run[bytes], Run[bytes]] = left or (Run(), Run())
         new, hashes = prompt.messages[known:], self._memory.hashes
         if sum(len(item.raw) for item in new) > HASHED_INLINE:
             added = await asyncio.to_thread(hashes.of, new)
         else:
             added = hashes.of(new)
-        self._hashes = [*told[0], *added]
-        self._links = [*told[1], *chain(told[1][-1] if known else self._root, added)]
+        self._hashes = told[0].and_then(added)
+        self._links = told[1].and_then(chain(told[1][-1] if known else self._root, added))
         leave(prompt.messages, self._root, (self._hashes, self._links))
 
     async def _find(self, prompt: Prompt) -> Held:

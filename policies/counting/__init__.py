@@ -5,12 +5,12 @@ content, so that only new messages and tools are tokenised (DESIGN 1.8).
 """
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 
 from policies.facts import Facts
+from policies.grown import Pieced, Run
 from policies.request import Item, Prompt
 
 COUNTED_CHARS = 16_000_000  # of one text are encoded; what follows is bounded from above, and the bill not exact
@@ -26,33 +26,33 @@ class Encoding(Protocol):
         ...
 
 
-class Bill(msgspec.Struct, frozen=True, dict=True):
+class Costs(Pieced[int]):
+    """Tokens of messages that go on from earlier ones: `older` are those that nothing behind them can change, `total`
+    is of all. `begun` is the `older` of the bill that this one goes on from."""
+
+    __slots__ = ("begun", "total")
+
+    def __init__(self, older: Run[int], tail: tuple[int, ...], total: int, begun: Run[int]) -> None:
+        super().__init__(older, tail)
+        self.total, self.begun = total, begun
+
+
+class Bill(msgspec.Struct, frozen=True):
     """Tokens of a prompt. `messages` and `tools` stand in the prompt's order; what belongs to none is `overhead`.
 
     `names` are those of the tools, or () where counting them had no need to read them."""
 
-    messages: tuple[int, ...]
+    messages: Sequence[int]
     tools: tuple[int, ...]
     overhead: int
     exact: bool  # False as soon as one part is an estimate (an image behind a URL, a model without known rules)
     names: tuple[str, ...] = ()
 
-    @cached_property
+    @property
     def total(self) -> int:
-        return sum(self.messages) + sum(self.tools) + self.overhead
-
-
-class Billed(NamedTuple):
-    """How the bill of messages that go on from earlier ones came about, left in their trail: `messages` of the bill are
-    those of `begun`, which nothing could change any more then, and more; of these nothing can change `settled` now. The
-    next one begins with the same object."""
-
-    messages: tuple[int, ...]
-    begun: tuple[int, ...]
-    settled: tuple[int, ...]
-
-
-BILLED = "billed"  # where it is left
+        messages = self.messages
+        said = messages.total if type(messages) is Costs else sum(messages)  # of a tuple it is asked again and again
+        return said + sum(self.tools) + self.overhead
 
 
 class Counter(Protocol):
@@ -81,4 +81,4 @@ class Counter(Protocol):
         ...
 
 
-__all__ = ["BILLED", "COUNTED_CHARS", "Bill", "Billed", "Counter", "Encoding", "Facts", "Item", "Prompt"]
+__all__ = ["COUNTED_CHARS", "Bill", "Costs", "Counter", "Encoding", "Facts", "Item", "Prompt"]

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from policies.counting import BILLED, Bill, Billed, Encoding
+from policies.counting import Bill, Costs, Encoding
 from policies.counting.bodies import body, ending, opened
 from policies.counting.families import Family
 from policies.counting.formats import name, schema_of, section
@@ -17,7 +17,7 @@ from policies.counting.memo import Memo
 from policies.counting.rounds import arguments, calls_text, results_tokens, shares
 from policies.counting.tools import Tool, count_tool, frame
 from policies.facts import RESULTS, Facts, closed
-from policies.grown import Grown, before, leave, now
+from policies.grown import Grown, Run, before, leave, now
 from policies.jsonraw import NotJSON, elements, loads
 from policies.messages import Message
 from policies.request import Item, Prompt
@@ -33,14 +33,16 @@ class _Round(msgspec.Struct, frozen=True):
 
 
 class _Settled(NamedTuple):
-    """Of messages whose cost nothing can change that comes behind them; see OpenAICounter._messages."""
+    """Of messages whose cost nothing behind them can change: tokens of each, and of all; what belongs to none of them;
+    whether all are exact."""
 
-    messages: tuple[int, ...]
-    rest: int
-    exact: bool
+    messages: Run[int] = Run()
+    total: int = 0
+    rest: int = 0
+    exact: bool = True
 
 
-_NOTHING = _Settled((), 0, exact=True)
+_NOTHING = _Settled()
 
 
 class _Format(msgspec.Struct, frozen=True):
@@ -88,21 +90,20 @@ class OpenAICounter:
     def new_bytes(self, prompt: Prompt) -> int:
         """Bytes of messages and tools that were not counted before."""
         known, _ = before(prompt.messages, self)
-        return _fresh(prompt.messages[known:], self._facts) + _fresh(prompt.tools, self._tools)
+        messages = prompt.messages[known:] if known else prompt.messages
+        return _fresh(messages, self._facts) + _fresh(prompt.tools, self._tools)
 
     def all_facts(self, items: Sequence[Item]) -> Sequence[Facts]:
         """`facts` of each."""
-        told: tuple[Facts, ...] | None = now(items, self)
-        if told is not None:
-            return told
-        known, earlier = before(items, self)
-        new = items[known:]
-        found = self._facts.all([item.key for item in new])
-        facts = [facts or self.facts(item) for facts, item in zip(found, new, strict=True)]
         if not isinstance(items, Grown):
-            return facts
-        told = (*earlier, *facts) if known else tuple(facts)
-        leave(items, self, told)
+            found = self._facts.all([item.key for item in items])
+            return [facts or self.facts(item) for facts, item in zip(found, items, strict=True)]
+        told: Run[Facts] | None = now(items, self)
+        if told is None:
+            known, left = before(items, self)
+            begun: Run[Facts] = left or Run()
+            told = begun.and_then(self.all_facts(items[known:]))
+            leave(items, self, told)
         return told
 
     def _all_tools(self, items: Sequence[Item]) -> list[Tool]:
@@ -138,20 +139,21 @@ class OpenAICounter:
         """A name that only repeats the role costs one token less."""
         return self._encoding.count(message.name) + (message.name != message.role) if message.name else 0
 
-    def _messages(self, items: Sequence[Item], known: Sequence[Facts]) -> tuple[tuple[int, ...], int, bool]:
+    def _messages(self, items: Sequence[Item], known: Sequence[Facts]) -> tuple[Sequence[int], int, bool]:
         """Tokens of each message, what belongs to none of them, and whether all are exact."""
-        begun = _NOTHING if (found := before(items, (self, "settled"))[1]) is None else found
-        new, facts = items[len(begun.messages) :], known[len(begun.messages) :]
-        end = closed(facts) if isinstance(items, Grown) else len(facts)
-        settled, rest = self._settled(new[:end], facts[:end])
-        done = _Settled((*begun.messages, *settled), begun.rest + rest, begun.exact and _exact(facts[:end]))
-        leave(items, (self, "settled"), done)
-        messages, rest, exact = done
-        if end < len(facts):
-            settled, further = self._settled(new[end:], facts[end:])
-            messages, rest, exact = (*messages, *settled), rest + further, exact and _exact(facts[end:])
-        leave(items, BILLED, Billed(messages, begun.messages, done.messages))
-        return messages, rest, exact
+        if not isinstance(items, Grown):
+            tokens, rest = self._settled(items, known)
+            return tuple(tokens), rest, _exact(known)
+        key = self, "settled"
+        begun: _Settled = before(items, key)[1] or _NOTHING
+        start, end = len(begun.messages), closed(known)
+        tokens, rest = self._settled(items[start:end], known[start:end])
+        exact = begun.exact and _exact(known[start:end])
+        older, total = begun.messages.and_then(tokens), begun.total + sum(tokens)
+        leave(items, key, _Settled(older, total, begun.rest + rest, exact))
+        tail, further = self._settled(items[end:], known[end:])
+        costs = Costs(older, tuple(tail), total + sum(tail), begun.messages)
+        return costs, begun.rest + rest + further, exact and _exact(known[end:])
 
     def _settled(self, items: Sequence[Item], known: Sequence[Facts]) -> tuple[list[int], int]:
         """Tokens of each message with what depends on its round, and what belongs to none of them."""
