@@ -155,7 +155,7 @@ class Draft:
 
     def round(self, number: int) -> tuple[Span, ...]:
         found = self._rounds.get(number, ())
-        return tuple(span for span in map(self._live.get, found) if span is not None)
+        return tuple(span for span in map(self._live.get, found) if span is not None and span.round == number)
 
     # -- what the pipeline does
 
@@ -177,13 +177,15 @@ class Draft:
         there, and not where it stood."""
         if span.id in self._received or span.id in self._live:
             raise ValueError(f"{span.id} stands in the prompt already")
-        self._forget(span)
+        if span.id in self._order:
+            self._order.remove(span.id)
         ends = before or next((span_id for span_id in self._order if span_id[0] == "t"), None)
         place = self._order.index(ends) if ends else len(self._order)
         self._order.insert(place, span.id)
-        if span.round >= 0:
-            self._rounds.setdefault(span.round, []).append(span.id)
-            self._rounds[span.round].sort(key=self._order.index)
+        if span.round >= 0:  # what stood in it before the draft went back to an earlier state may be gone
+            at = {span_id: number for number, span_id in enumerate(self._order)}
+            ids = {*self._rounds.get(span.round, ()), span.id}
+            self._rounds[span.round] = sorted(ids & at.keys(), key=at.__getitem__)
         self._live[span.id] = span
         self._listed, self._billed = None, False
         self._total += span.tokens
@@ -199,13 +201,6 @@ class Draft:
         self._live[span.id] = span
         self._listed, self._billed = None, False
         self._total += span.tokens
-
-    def _forget(self, span: Span) -> None:
-        """The place of a span that was inserted before, and removed."""
-        if span.id in self._order:
-            self._order.remove(span.id)
-            if span.round >= 0:
-                self._rounds[span.round].remove(span.id)
 
     def remove(self, span_id: str) -> None:
         self._total -= self._live.pop(span_id).tokens

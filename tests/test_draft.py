@@ -135,3 +135,16 @@ def test_a_draft_that_nobody_changed_is_not_counted_again() -> None:
     made.restore(state)
     made.rebill()
     assert made.total == counted == made.counter.bill(made.as_prompt()).total
+
+
+def test_what_was_inserted_before_a_draft_went_back_may_stand_elsewhere_then() -> None:
+    made = draft([*CONVERSATION, calls(("b", "f")), result("b", "found too")])
+    state = made.snapshot()
+    made.insert(structs.replace(note("first"), round=0), before="m4")
+    made.insert(structs.replace(note("second", "n1"), round=0), before="m4")
+    made.restore(state)
+    made.insert(structs.replace(note("first"), round=1), before="m6")
+    assert [span.id for span in made.round(0)] == ["m2", "m3"]
+    assert [span.id for span in made.round(1)] == ["m5", "n0", "m6"]
+    made.insert(structs.replace(note("second", "n1"), round=0), before="m4")
+    assert [span.id for span in made.round(0)] == ["m2", "m3", "n1"]
