@@ -95,14 +95,15 @@ class RawObject(msgspec.Struct, frozen=True):
     def splice(self, changes: Mapping[str, bytes | None]) -> bytes:
         """The object with members replaced, removed (None) or, when absent, appended; other members as they were."""
         pending = {name: value for name, value in changes.items() if value is not None}
-        parts: list[bytes] = []
+        parts: list[bytes] = []  # joined once: a long conversation is not copied for each comma
         for member in self.members:
             if member.name not in changes:
-                parts.append(self.source[member.at : member.end])
+                parts += (b",", self.source[member.at : member.end])
             elif member.name in pending:
-                parts.append(self.source[member.at : member.start] + pending.pop(member.name))
-        parts.extend(json.dumps(name).encode() + b":" + value for name, value in pending.items())
-        return b"{" + b",".join(parts) + b"}"
+                parts += (b",", self.source[member.at : member.start], pending.pop(member.name))
+        for name, value in pending.items():
+            parts += (b",", json.dumps(name).encode(), b":", value)
+        return b"".join((b"{", *parts[1:], b"}"))
 
 
 def elements(source: bytes) -> tuple[bytes, ...]:
@@ -118,7 +119,11 @@ def elements(source: bytes) -> tuple[bytes, ...]:
 
 def array(items: Sequence[bytes]) -> bytes:
     """A JSON array of elements that are JSON already."""
-    return b"[" + b",".join(items) + b"]"
+    if len(items) < 2:
+        return b"".join((b"[", *items, b"]"))
+    parts = list(items)
+    parts[0], parts[-1] = b"[" + parts[0], parts[-1] + b"]"  # one copy of all that is between
+    return b",".join(parts)
 
 
 def loads(source: bytes) -> Any:

@@ -182,3 +182,8 @@ def test_an_integer_of_any_length_is_read() -> None:
 
 def test_a_lone_surrogate_becomes_a_question_mark() -> None:
     assert whole("gpt\ud800-é😀") == "gpt?-é😀"
+
+
+@pytest.mark.parametrize(("items", "written"), [((), b"[]"), ((b"1",), b"[1]"), ((b"1", b"{}", b'"a"'), b'[1,{},"a"]')])
+def test_an_array_is_its_elements_between_commas(items: tuple[bytes, ...], written: bytes) -> None:
+    assert array(items) == written
