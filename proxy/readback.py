@@ -143,18 +143,19 @@ class _Resolving:
         await self._send(answer.closing(), more=False)
 
     def _raws(self, answer: Answer) -> list[bytes]:
-        return [slot.raw(self._id(slot)) for slot in answer.calls.mine]
+        return [slot.raw(self._id(slot, answer)) for slot in answer.calls.mine]
 
-    def _id(self, slot: Slot) -> str:
-        """Nine letters and digits, which every server takes, where the upstream gave no id."""
-        return slot.id or f"call{self._story.rounds}{slot.at:04d}"
+    def _id(self, slot: Slot, answer: Answer) -> str:
+        """Nine letters and digits, which every server takes, where the upstream gave no id, or gave it twice."""
+        taken = [one.id for one in answer.calls.foreign] + [one.id for one in answer.calls.mine if one.at < slot.at]
+        return slot.id if slot.id and slot.id not in taken else f"call{self._story.rounds}{slot.at:04d}"
 
     async def _results(self, answer: Answer) -> list[bytes]:
         results: list[bytes] = []
         for slot in answer.calls.mine:
             text = await self._read(slot.arguments)
             self._take_room(text)
-            results.append(result(self._id(slot), text))
+            results.append(result(self._id(slot, answer), text))
         return results
 
     async def _read(self, arguments: str) -> str:

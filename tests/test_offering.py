@@ -164,3 +164,19 @@ async def test_with_the_ledger_off_nothing_is_promised() -> None:
         assert b"read_log succeeded and was used earlier" in body
         assert not REF.search(body)
         assert names(body) == ["read_log"]
+
+
+async def test_calls_of_ours_under_one_id_are_told_apart() -> None:
+    twice = called(UNKNOWN)
+    twice["tool_calls"] *= 2
+    async with scripted([OK]) as upstream, running(upstream.base, planner=planned(upstream)) as proxy:
+        await outgrown(proxy, upstream)
+        upstream.scripts[:] = [[whole(twice)], [whole(said("Read."))], [OK]]
+        await ask(proxy, talk(15))
+        asked = json.loads(upstream.requests[-1].body)["messages"]
+        ids = [one["id"] for one in asked[-3]["tool_calls"]]
+        assert ids[0] == "own"
+        assert len(set(ids)) == 2
+        assert [one["tool_call_id"] for one in asked[-2:]] == ids
+        await ask(proxy, [*talk(15), said("Read."), user("And?")])
+        assert json.loads(upstream.requests[-1].body)["messages"][: len(asked)] == asked
