@@ -6,6 +6,7 @@ missed.
 
 import argparse
 import asyncio
+import json
 import os
 import random
 import re
@@ -227,7 +228,8 @@ def edgewise_running(upstream: int, *, planner: bool = True, **settings: str) ->
     base = f"http://127.0.0.1:{upstream}/v1"
     command = [str(EDGEWISE), "serve", "--upstream", base, "--port", "0"]
     if not planner:
-        command = [sys.executable, str(HERE / "unplanned.py"), base]
+        command = [sys.executable, str(HERE / "unplanned.py")]
+        settings["UPSTREAMS"] = json.dumps({"gpt-*": base})  # other models are refused once the request was read
     clean = {name: value for name, value in os.environ.items() if not name.startswith("EDGEWISE_")}
     clean |= {f"EDGEWISE_{name}": value for name, value in settings.items()}
     with (

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import cast
 
 LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+RECEIVED = re.compile(rb"\r\nx-received: *(\d+)", re.IGNORECASE)
 LAST_CHUNK = b"\r\n0\r\n\r\n"
 MODEL = "gpt-4.1"  # a window of 1 M tokens: whatever is sent here fits
 
@@ -18,10 +19,11 @@ _serial = count()
 
 
 class Wire(asyncio.Protocol):
-    """One connection. `reads` counts how many pieces responses came in."""
+    """One connection. `reads` counts how many pieces responses came in; `forwarded` is how many bytes the upstream says
+    that it got of the last request, where it says so."""
 
     def __init__(self) -> None:
-        self.reads = 0
+        self.reads = self.forwarded = 0
         self._answered: asyncio.Future[None]
         self._received = bytearray()
         self._whole = 0
@@ -51,8 +53,9 @@ class Wire(asyncio.Protocol):
             head = self._received.find(b"\r\n\r\n")
             if head < 0:
                 return
-            length = LENGTH.search(self._received, 0, head)
+            length, size = LENGTH.search(self._received, 0, head), RECEIVED.search(self._received, 0, head)
             self._whole = head + 4 + int(length.group(1)) if length else -1
+            self.forwarded = int(size.group(1)) if size else 0
         ended = self._received.endswith(LAST_CHUNK) if self._whole < 0 else len(self._received) >= self._whole
         if ended and self._received.startswith(b"HTTP/1.1 200 "):
             self._answered.set_result(None)

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -22,18 +22,19 @@ from statistics import median
 
 import uvloop
 from cost import Proxy, edgewise_running, upstream_running
-from load import Wire, cpu, http, prose, small, tool
+from load import MODEL, Wire, cpu, http, prose, small, tool
 
 HERE = Path(__file__).resolve().parent
 US = 1e6
 CHECKPOINTS = (10, 100, 300, 1000)  # turns
 SETTLED = 0.06  # seconds after a turn until all that it brought about was done: log lines wait up to 0.05
+NOBODY, SMALL = b"nobody", MODEL.encode()  # models: one that is forwarded nowhere, and that of small requests
 MOST = 1.5  # times turn 10
-GROWTH = 1.5  # bytes of the ledger for each byte that is new
-LARGE = 86_000  # characters of a result of 20,000 tokens
+GROWTH = 2.5  # bytes of the ledger for each byte that is new: a result is stored when a stub replaces it, and its round
+LARGE = 100_000  # characters of a result of 17,000 tokens
 CASES = (  # name, model, large results
     ("nothing is ever decided (a window of 1 M)", "gpt-4.1", 0),
-    ("after an epoch (a window of 128k, which the results of the first turns fill)", "gpt-4o", 7),
+    ("after an epoch (a window of 128k, which the results of the first turns fill)", "gpt-4o", 8),
 )
 
 # Whether memory goes back to the system between two requests, to be cleared again for the next, depends on what else
@@ -45,10 +46,10 @@ _serial = count()
 
 class Talk:
     """A conversation of turns of about 450 tokens: a question, a call, its result, an answer. The results of the first
-    `large` turns have 20,000 tokens."""
+    `large` turns have 17,000 tokens."""
 
     def __init__(self, chance: random.Random, model: str, large: int) -> None:
-        self._chance, self._model, self._large = chance, model, large
+        self._chance, self.model, self._large = chance, model, large
         self._tools = [tool(f"tool_{number}") for number in range(8)]
         self._messages: list[str] = []
         self._say({"role": "system", "content": prose(chance, 1200)})
@@ -62,7 +63,7 @@ class Talk:
 
     @property
     def body(self) -> bytes:
-        head = json.dumps({"model": self._model, "tools": self._tools})[:-1]
+        head = json.dumps({"model": self.model, "tools": self._tools})[:-1]
         return f'{head}, "messages": [{", ".join(self._messages)}]}}'.encode()
 
     def turn(self) -> Sequence[bytes]:
@@ -89,20 +90,23 @@ class Point:
     turn: int
     messages: int = 0
     size: list[int] = field(default_factory=list)
+    sent: list[int] = field(default_factory=list)  # bytes too
     spent: list[float] = field(default_factory=list)  # by the proxy
-    read: list[float] = field(default_factory=list)  # by a proxy that reads, opens, digests and forwards as many bytes
+    bytes: list[float] = field(
+        default_factory=list
+    )  # to read, open and digest what came, and to write what is forwarded
     kept: float = 0.0  # bytes by which the ledger grew, a turn
 
     @property
     def beyond(self) -> float:
-        return median(self.spent) - median(self.read)
+        return median(self.spent) - median(self.bytes)
 
     def __str__(self) -> str:
-        parts = (median(self.size) / 1e3, median(self.spent), median(self.read), self.beyond)
+        parts = (median(self.size) / 1e3, median(self.sent) / 1e3, median(self.spent), median(self.bytes), self.beyond)
         return f"{self.turn:6} {self.messages:9} " + " ".join(f"{part:10.0f}" for part in parts) + f" {self.kept:11.0f}"
 
 
-COLUMNS = ("KB", "µs", "of bytes", "beyond")
+COLUMNS = ("KB", "KB sent", "µs", "of bytes", "beyond")
 HEAD = f"{'turn':>6} {'messages':>9} {' '.join([f'{name:>10}' for name in COLUMNS])} {'ledger/turn':>11}"
 
 
@@ -117,9 +121,19 @@ class Way:
         """CPU of the proxy, µs a request; one after another, and all that follows them."""
         before = cpu(self.proxy.pid)
         for request in requests:
-            await self.wire.ask(request)
+            with suppress(RuntimeError):  # the proxy forwards nothing of this model
+                await self.wire.ask(request)
         await asyncio.sleep(SETTLED)
         return (cpu(self.proxy.pid) - before) * US / max(1, len(requests))
+
+    async def bytes(self, bodies: Sequence[bytes], sent: int, model: str, chance: random.Random) -> float:
+        """What it costs to read bodies of `model`, and to forward so much of each, beyond a small request; by a proxy
+        without planner."""
+        unread = [_request(body.replace(model.encode(), NOBODY, 1)) for body in bodies]
+        least, none = small(chance), small(chance).replace(SMALL, NOBODY, 1)
+        read = await self.cost(unread) - await self.cost([_request(none)] * 2)
+        both = await self.cost([_request(body) for body in bodies]) - await self.cost([_request(least)] * 2)
+        return read + max(0.0, both - read) * sent / len(bodies[-1])
 
 
 @dataclass(frozen=True)
@@ -149,14 +163,13 @@ def _request(body: bytes) -> bytes:
 async def _measured(stage: Stage, talk: Talk, point: Point, turns: int) -> None:
     """`turns` turns more, each measured by itself."""
     unplanned = Way(stage.unplanned, await Wire.to(stage.unplanned.port))
-    await unplanned.wire.ask(_request(talk.body))
+    await unplanned.bytes([talk.body], 0, talk.model, stage.chance)
     for _ in range(turns):
-        least = await unplanned.cost([_request(small(stage.chance))] * 2)
         bodies = talk.turn()
-        requests = [_request(body) for body in bodies]
-        point.spent.append(await stage.edgewise.cost(requests))
-        point.read.append(await unplanned.cost(requests) - least)
-        point.size.append(len(bodies[0]))
+        point.spent.append(await stage.edgewise.cost([_request(body) for body in bodies]))
+        point.sent.append(stage.edgewise.wire.forwarded)
+        point.size.append(len(bodies[-1]))
+        point.bytes.append(await unplanned.bytes(bodies, point.sent[-1], talk.model, stage.chance))
     unplanned.wire.close()
     point.messages = talk.messages
 

@@ -1,9 +1,7 @@
 """Edgewise with no planner in it: requests are read, opened and digested, and forwarded as they came.
 
-`python bench/unplanned.py UPSTREAM` prints where it listens. What it spends on long bodies is what bytes cost.
+It prints where it listens; settings come from the environment. What it spends on long bodies is what bytes cost.
 """
-
-import sys
 
 from proxy.app import create_app
 from proxy.server import Server, configure
@@ -11,7 +9,7 @@ from proxy.settings import Settings
 
 
 def main() -> None:
-    settings = Settings.load(upstream=sys.argv[1], port=0)
+    settings = Settings.load(port=0)
     Server(configure(settings, create_app(settings)), lambda url: print(url, flush=True)).run()
 
 

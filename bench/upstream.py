@@ -1,7 +1,8 @@
 """An upstream that costs little: canned answers on a bare asyncio protocol.
 
 `python bench/upstream.py` prints its port. A request with `x-chunks: N` is answered with N events, each written by
-itself, `PACE` seconds apart, so that no proxy can take two at once; every other POST with 1 KB of JSON, a GET with 404.
+itself, `PACE` seconds apart, so that no proxy can take two at once; every other POST with 1 KB of JSON, and how long the
+request was (`x-received`); a GET with 404.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ def _answer() -> bytes:
     text = "Yes. " * ((ANSWER_BYTES - len(json.dumps(told))) // 5)
     told["choices"] = [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}]
     body = json.dumps(told).encode().ljust(ANSWER_BYTES)
-    return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
+    return b"content-type: application/json\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
 
 
 def _event() -> bytes:
@@ -42,6 +43,7 @@ def _event() -> bytes:
 
 
 ANSWER = _answer()
+OK = b"HTTP/1.1 200 OK\r\nx-received: %d\r\n"  # bytes of the request
 MISSING = b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n"
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 EVENT = _event()
@@ -65,18 +67,18 @@ class Canned(asyncio.Protocol):
             length = LENGTH.search(self._received, 0, head)
             self._whole = head + 4 + (int(length.group(1)) if length else 0)
         if len(self._received) >= self._whole:
-            asked = bytes(self._received[:4096])
+            asked, size = bytes(self._received[:4096]), self._whole
             self._received.clear()
             self._whole = 0
-            self._respond(asked)
+            self._respond(asked, size)
 
-    def _respond(self, asked: bytes) -> None:
+    def _respond(self, asked: bytes, size: int) -> None:
         chunks = CHUNKS.search(asked)
         if chunks:
             self._transport.write(STREAM)
             self._next(int(chunks.group(1)))
         else:
-            self._transport.write(MISSING if asked.startswith(b"GET") else ANSWER)
+            self._transport.write(MISSING if asked.startswith(b"GET") else OK % size + ANSWER)
 
     def _next(self, left: int) -> None:
         if self._transport.is_closing():
