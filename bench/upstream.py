@@ -1,8 +1,8 @@
 """An upstream that costs little: canned answers on a bare asyncio protocol.
 
 `python bench/upstream.py` prints its port. A request with `x-chunks: N` is answered with N events, each written by
-itself, `PACE` seconds apart, so that no proxy can take two at once; every other POST with 1 KB of JSON, and how long the
-request was (`x-received`); a GET with 404.
+itself, `PACE` seconds apart, so that no proxy can take two at once; every other POST with 1 KB of JSON, and how long
+the request was (`x-received`); a GET with 404.
 """
 
 import asyncio
