@@ -16,7 +16,7 @@ MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "conten
 
 def asked(messages: list[dict[str, str]], **fields: Any) -> tuple[ChatRequest, tuple[Span, ...]]:
     request = ChatRequest.parse(json.dumps({"model": "gpt-4o", "messages": messages} | fields).encode())
-    return request, engine().plan_sync(request, 8_000).received
+    return request, tuple(engine().plan_sync(request, 8_000).received)
 
 
 def called(*headers: Header, tenant: str = "t1") -> Call:

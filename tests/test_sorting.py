@@ -23,7 +23,7 @@ MEMORY = BucketRule("system", r"^\[MEMORY\]", "memory")
 
 def spans() -> tuple[Span, ...]:
     asked = prompt(MESSAGES, tools=[tool("read")], tool_choice="required")
-    return split(asked, [counter().facts(item) for item in asked.messages], counter().bill(asked))
+    return tuple(split(asked, [counter().facts(item) for item in asked.messages], counter().bill(asked)))
 
 
 def sorted_by(*rules: BucketRule, **notes: Annotation) -> dict[str, Span]:

@@ -12,7 +12,7 @@ Message = dict[str, Any]
 
 def spans(messages: list[Message], **fields: Any) -> tuple[Span, ...]:
     asked = prompt(messages, **fields)
-    return split(asked, [counter().facts(item) for item in asked.messages], counter().bill(asked))
+    return tuple(split(asked, [counter().facts(item) for item in asked.messages], counter().bill(asked)))
 
 
 CONVERSATION = [
