@@ -10,7 +10,6 @@ together with it.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from threading import Lock
 from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
@@ -76,11 +75,12 @@ class _Equal(Sequence[T]):
 class Run(_Equal[T]):
     """The beginning of a list that only ever grows, which longer runs share."""
 
-    __slots__ = ("_end", "_items")
+    __slots__ = ("_claims", "_end", "_items")
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         self._items = list(items)
         self._end = len(self._items)
+        self._claims: dict[int, Run[T]] = {}  # who is about to put something behind so many
 
     def and_then(self, new: Sequence[T]) -> "Run[T]":
         """This, and what is new behind it. Costs what is new, unless something else was put behind it before."""
@@ -89,10 +89,15 @@ class Run(_Equal[T]):
         if not self._end:
             return Run(new)
         made: Run[T] = Run()
-        with _GROWING:
-            made._items = self._items if len(self._items) == self._end else self._items[: self._end]
-            made._items += new
         made._end = self._end + len(new)
+        claimed = self._claims.setdefault(self._end, made) is made  # by one of two threads
+        if claimed and len(self._items) == self._end:
+            made._items, made._claims = self._items, self._claims
+            made._items += new
+        else:
+            made._items = [*self, *new]
+        if claimed:
+            del self._claims[self._end]
         return made
 
     @overload
@@ -111,9 +116,6 @@ class Run(_Equal[T]):
 
     def __iter__(self) -> Iterator[T]:
         return islice(self._items, self._end)
-
-
-_GROWING = Lock()
 
 
 class Pieced(_Equal[T]):

@@ -78,3 +78,11 @@ def test_sequences_of_other_things_or_lengths_differ() -> None:
     assert run != [1]
     assert run != [1, 3]
     assert run != 7
+
+
+def test_of_two_that_put_something_behind_the_same_at_once_one_copies() -> None:
+    run = Run([1])
+    run._claims[1] = Run()  # as another thread leaves it in the middle of its work
+    assert run.and_then([2]) == [1, 2]
+    assert run == [1]
+    assert len(run._items) == 1
