@@ -38,7 +38,6 @@ class Report(msgspec.Struct, frozen=True):
     side_tokens: int = 0  # what the side model cost
     epoch: Epoch | None = None  # in which the conversation is
     opened: bool = False  # by this request
-    reused: int = 0  # tokens that stand as an earlier request sent them
     counts: Counts = {}  # of decisions by step, action and outcome
 
     @classmethod
@@ -69,7 +68,6 @@ class Report(msgspec.Struct, frozen=True):
             side_tokens=plan.side_tokens,
             epoch=plan.epoch,
             opened=plan.opened,
-            reused=plan.reused,
             counts=counts_of(plan),
         )
 

@@ -99,7 +99,6 @@ class Summary(Shape):
     buckets: dict[str, ByBucket] = Field(description="By stage.")
     done: dict[str, int] = Field(description="Edits that stand, by kind.")
     epoch: int | None = Field(None, description="Of the conversation, from 1, once something was decided.")
-    reused: int | None = Field(None, description="Tokens that stand as an earlier request sent them.")
     opened: Literal["pressure", "forced", "client"] | None = Field(None, description="Why it opened its epoch.")
     planned: int | None = Field(None, description="What enforcing would have sent, where it was only observed.")
     side: int | None = Field(None, description="Tokens that the side model cost, where it was asked.")

@@ -18,7 +18,6 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from policies.recovery import Change
-from policies.report import Report
 from proxy.observe import LABEL, Ending, Record
 from proxy.tooluse import calls, forwarded_tokens, offers
 
@@ -29,7 +28,6 @@ SIZES = (256, 1_024, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072, 262_144, 524
 OVERHEAD = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)  # seconds
 UPSTREAM = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)  # seconds
 DRIFT = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.001, 1.01, 1.02, 1.05, 1.1, 1.25, 2.0)  # billed / counted
-REUSE = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99)
 MOST_CHILDREN = 2_000  # of one metric; what would come on top is counted under "other"
 
 
@@ -131,12 +129,6 @@ class Metrics(Collector):
         self._changes = Counts(
             "client_changes", "What clients did to the history that they sent before, where it was found.", ("change",)
         )
-        self._reuse = Values(
-            "prefix_reuse_ratio",
-            "Tokens sent as an earlier request sent them / tokens sent, once something was decided.",
-            "upstream",
-            REUSE,
-        )
         self._drift = Values(
             "count_drift_ratio", "Prompt tokens that the upstream billed / counted here.", "upstream", DRIFT
         )
@@ -159,8 +151,8 @@ class Metrics(Collector):
         else:
             self._stage("sent", record, record.forwarded, record.forwarded_total)
         self._requests.add(report.level.value, record.outcome)
-        if report.epoch is not None and not record.observing:
-            self._epoch(report, upstream)
+        if report.epoch is not None and report.opened and not record.observing:
+            self._epochs.add(report.epoch.level.value, report.epoch.because)
         for (step, action, outcome), number in report.counts.items():
             self._decisions.add(step, action if outcome == "applied" else outcome, amount=number)
         for step in report.failed_steps:
@@ -183,12 +175,6 @@ class Metrics(Collector):
     def changed(self, change: Change) -> None:
         """A client changed what it sent before."""
         self._changes.add(change)
-
-    def _epoch(self, report: Report, upstream: str) -> None:
-        if report.opened and report.epoch is not None:
-            self._epochs.add(report.epoch.level.value, report.epoch.because)
-        if report.sent_total:
-            self._reuse.see(upstream, report.reused / report.sent_total)
 
     def fell_back(self, sent: Fallback) -> None:
         """Planning broke; `sent` is what went out instead."""

@@ -172,7 +172,7 @@ def _epoch(report: Report) -> dict[str, Any]:
     if report.epoch is None:
         return {}
     opened = {"opened": report.epoch.because} if report.opened else {}
-    return {"epoch": report.epoch.number, "reused": report.reused} | opened
+    return {"epoch": report.epoch.number} | opened
 
 
 @lru_cache(4)

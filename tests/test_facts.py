@@ -1,6 +1,6 @@
 """Facts name what a message is, and keep none of its text."""
 
-from policies.facts import Facts
+from policies.facts import Facts, closed
 from policies.messages import Message
 
 
@@ -22,3 +22,9 @@ def test_the_facts_of_a_result_with_an_image() -> None:
     facts = Facts.of(message, 9, exact=False, newline=1)
     assert (facts.call_id, facts.name, facts.chars, facts.media) == ("1", "f", 4, True)
     assert (facts.exact, facts.newline) == (False, 1)
+
+
+def test_results_without_a_call_are_closed_and_so_is_nothing() -> None:
+    lost = Facts.of(Message.of(b'{"role":"tool","tool_call_id":"a","content":"b"}'), 5, exact=True)
+    assert closed([]) == 0
+    assert closed([lost, lost]) == 2

@@ -130,3 +130,9 @@ def test_an_edited_request_without_tools_loses_what_only_tools_allow() -> None:
 def test_a_number_nested_without_end_is_no_number() -> None:
     body = b'{"messages":[],"max_tokens":' + b"[" * 600 + b"]" * 600 + b',"max_completion_tokens":7}'
     assert ChatRequest.parse(body).number("max_tokens", "max_completion_tokens") == 7
+
+
+def test_tools_that_only_look_like_an_array_are_refused_also_where_the_body_is_read_leniently() -> None:
+    body = rb'{"messages":[{"role":"user","content":"\ud800"}],"tools":[1 2]}'
+    with pytest.raises(BadRequest, match="not valid JSON"):
+        ChatRequest.parse(body)
