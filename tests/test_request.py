@@ -132,7 +132,7 @@ def test_a_number_nested_without_end_is_no_number() -> None:
     assert ChatRequest.parse(body).number("max_tokens", "max_completion_tokens") == 7
 
 
-def test_tools_that_only_look_like_an_array_are_refused_also_where_the_body_is_read_leniently() -> None:
-    body = rb'{"messages":[{"role":"user","content":"\ud800"}],"tools":[1 2]}'
+def test_fields_that_are_no_json_are_refused_also_where_the_body_was_opened_before() -> None:
+    opened = ChatRequest.parse(b'{"messages":[]}')
     with pytest.raises(BadRequest, match="not valid JSON"):
-        ChatRequest.parse(body)
+        ChatRequest.of(opened.object, {"tools": b"[1 2]"}, ())
