@@ -26,7 +26,6 @@ MOST_PROPOSALS, PROPOSALS_A_SPAN = 1_000, 20  # of a step at a level: ours make 
 
 
 LEAST_FREED = 0.15  # of the room: an epoch that frees less is not opened unless the prompt does not fit without
-WEAK = 0.05  # of the room: what two epochs in a row must free more than
 
 
 class _State(NamedTuple):
@@ -181,10 +180,9 @@ class Pressing:
             self._restore(before)
             return failed
         earlier = self.recorded.epoch if self.recorded is not None else None
-        weak = (earlier.weak if earlier else 0) + 1 if freed < WEAK * room else 0
         number = earlier.number + 1 if earlier else 1
         why = "forced" if forced else "pressure"
-        self.epoch = Epoch(number, draft.level, why, len(draft.prompt.messages), freed, weak)
+        self.epoch = Epoch(number, draft.level, why, len(draft.prompt.messages), freed)
         return failed
 
     def _promise(self) -> None:

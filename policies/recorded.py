@@ -25,7 +25,6 @@ class Epoch(msgspec.Struct, frozen=True, array_like=True):
     because: str
     opened: int
     freed: int = 0
-    weak: int = 0  # epochs in a row, this one counted, that freed less than a twentieth of the room
 
 
 class Made(msgspec.Struct, frozen=True, array_like=True):
@@ -41,7 +40,6 @@ class Made(msgspec.Struct, frozen=True, array_like=True):
     elided: bool = False
     shortened: bool = False
     key: bytes = b""  # digest of the received message, by which it is known again where the prefix changed
-    hidden: bool = False  # the further raws are rounds that the client never saw
 
 
 class Sent(msgspec.Struct, frozen=True, array_like=True):

@@ -23,7 +23,6 @@ made = st.builds(
     elided=st.booleans(),
     shortened=st.booleans(),
     key=st.binary(max_size=16),
-    hidden=st.booleans(),
 )
 epoch = st.builds(Epoch, st.integers(0, 2**40), st.sampled_from(Level), st.text(max_size=5), st.integers(0, 2**40))
 sent = st.builds(Sent, st.binary(max_size=16), st.dictionaries(st.binary(max_size=4), st.binary(max_size=20)))

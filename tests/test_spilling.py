@@ -150,7 +150,7 @@ def test_what_our_own_tool_answered_is_not_folded_at_first_sight_and_can_be_aske
     read = [calls(("own", NAME)), result("own", lines(300, "read again"))]
     messages += [said("Done."), user("Sure?")]
     chain = conversation.memory.answer
-    hidden = Made(tuple(json.dumps(one).encode() for one in [*read, messages[-2]]), "read-back", "rounds", hidden=True)
+    hidden = Made(tuple(json.dumps(one).encode() for one in [*read, messages[-2]]), "read-back", "rounds")
 
     def answer(need: Need) -> Answer:
         known = chain(need)
