@@ -132,7 +132,7 @@ def _held(text: str) -> str:
             alike = f" objects with {_names(items[0])}" if items and items[0].startswith(b"{") else " items"
             return f"an array of {len(items):,}{alike}"
     except NotJSON:
-        pass  # it only looks like JSON, and is said as text
+        return ""  # it only looks like JSON, and is said as text
     return ""
 
 

@@ -56,12 +56,15 @@ class Conversation:
     def __init__(self, memory: Memory, call: Call, request: ChatRequest) -> None:
         self._memory, self._ledger = memory, memory.ledger
         self._tenant, self._call, self._request = call.tenant, call, request
-        self.refs = None if memory.ledger is None else Refs(bytes.fromhex(call.tenant))
-        self._originals = Originals(memory.ledger, call.tenant, request.prompt) if memory.ledger is not None else None
         self._root = b""
         self._links = self._hashes = Run[bytes]()
         self._known: Held | None = None
         self._built: list[bytes] = []  # links whose nodes are confirmed, or left, with the answer
+
+    @property
+    def refs(self) -> Refs | None:
+        """What names originals; None where there is no store for them."""
+        return None if self._ledger is None else Refs(bytes.fromhex(self._tenant))
 
     @property
     def store(self) -> Store | None:
@@ -223,7 +226,9 @@ class Conversation:
 
     async def _behind(self, made: Collection[Made]) -> dict[str, bytes]:
         """Originals to which `made` shows a way, for this conversation to keep them from now on."""
-        return await self._originals.behind(made) if self._originals is not None else {}
+        if self._ledger is None:
+            return {}
+        return await Originals(self._ledger, self._tenant, self._request.prompt).behind(made)
 
     async def _again(self, held: Held) -> Held | None:
         """The ledger was damaged, or emptied: what it kept is to be written again. None where something of it is
@@ -291,4 +296,4 @@ class Conversation:
 
 
 def _hidden(raws: tuple[bytes, ...], item: Item) -> Made:
-    return Made(raws, "read-back", "rounds in which the model read originals back", key=item.key, hidden=True)
+    return Made(raws, "read-back", "rounds in which the model read originals back", key=item.key)
