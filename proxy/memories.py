@@ -34,8 +34,12 @@ class Memories:
         await self.ledger.open()
 
     async def close(self) -> None:
-        await asyncio.gather(*self._settling)
+        await self.settled()
         await self.ledger.close()
+
+    async def settled(self) -> None:
+        """What answers that came so far have settled is written down."""
+        await asyncio.gather(*self._settling)
 
     def conversation(self, call: Call, request: ChatRequest, mode: Mode) -> Conversation:
         return Conversation(self._enforced if mode == "enforce" else self._observed, call, request)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.faulty import until_settled
 from support.prompts import Message, lines, round_of, said, system, user
 from support.servers import Proxy, running
 from support.upstream import OK, Upstream, scripted
@@ -118,13 +119,6 @@ async def test_what_nobody_got_an_answer_for_was_not_decided() -> None:
         told = await last(proxy)
         assert (told["epoch"], told["opened"]) == (1, "forced")
         assert sent != again
-
-
-async def until_settled(proxy: Proxy) -> None:
-    """Whatever was withdrawn is withdrawn."""
-    for _ in range(20):
-        await asyncio.sleep(0.01)
-    await proxy.get("/healthz")
 
 
 async def test_a_clock_in_the_system_prompt_costs_no_decision() -> None:

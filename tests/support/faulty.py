@@ -1,6 +1,5 @@
 """The real proxy in front of a ledger that may fail, and what it then sent, counted and kept."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +12,7 @@ from support.servers import Answer, Proxy, running
 from support.upstream import Upstream
 
 from proxy.access import Access
-from proxy.planning import planner_of
+from proxy.planning import Planning, planner_of
 from proxy.settings import Settings
 
 ANONYMOUS = Access().tenant([])
@@ -77,6 +76,9 @@ async def last(proxy: Proxy) -> dict[str, Any]:
 
 
 async def until_settled(proxy: Proxy) -> None:
-    """What goes on after an answer has come to its end."""
-    await asyncio.sleep(0.05)
+    """What goes on after an answer has come to its end: another one on the same loop was served meanwhile, and what
+    was begun is done."""
     await proxy.get("/healthz")
+    planner = proxy.app.state.planner
+    assert isinstance(planner, Planning)
+    await planner.memories.settled()
