@@ -12,6 +12,6 @@ python=.venv/bin/python
 "$python" bench/folding.py
 "$python" bench/lossless.py
 "$python" bench/windows60.py
-"$python" bench/loops.py
 "$python" bench/cost.py
 "$python" bench/turns.py
+"$python" bench/loops.py
