@@ -247,6 +247,7 @@ def _plan(
         side_tokens=editor.side_tokens,
         epoch=epoch,
         opened=_opened(pressing, record),
+        high_floor=pressing.high_floor,
         record=record,
         originals=originals(draft, recorded) if record is not None else {},
     )

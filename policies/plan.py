@@ -149,6 +149,7 @@ class Plan(msgspec.Struct, frozen=True):
     side_tokens: int = 0  # what the side model cost while this was planned
     epoch: Epoch | None = None  # of the conversation, where something was decided for it
     opened: bool = False  # this request opened it
+    high_floor: bool = False  # it is pressed, and what no step may take leaves little that could be freed
     record: Node | None = None  # what has to be remembered before the request is sent
     originals: Mapping[str, bytes] = {}  # by ref, what has to be stored before that: texts that were taken out
 

@@ -1,31 +1,31 @@
 """Level by level until enough was freed; what was freed without need is given back."""
 
-from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from policies.asking import run_always, run_step
 from policies.budget import Pressure, fixed_tokens
 from policies.draft import Draft
 from policies.editor import Editor, Snapshot
 from policies.giving_back import give_back
 from policies.grammar import mend
-from policies.needs import Ask, Asking, Reply
+from policies.needs import Asking
 from policies.notes import note_tokens, spared
 from policies.placing import reserve
-from policies.plan import ORDER, Edit, Inject, Level
+from policies.plan import ORDER, Inject, Level
 from policies.policy import LevelRule, Policy
 from policies.recorded import Epoch, Recorded
 from policies.refs import Refs
 from policies.replay import freeze_sent, offered_key, thaw
 from policies.spans import Span
 from policies.spilling import is_offered, originals, own_tokens
-from policies.step import Step, acts_always, introduce, looks_at_first_sight
+from policies.step import acts_always, introduce, looks_at_first_sight
 from policies.triage import in_turn
 
-MOST_PROPOSALS, PROPOSALS_A_SPAN = 1_000, 20  # of a step at a level: ours make a tenth of these
-
-
 LEAST_FREED = 0.15  # of the room: an epoch that frees less is not opened unless the prompt does not fit without
+WEAK = 0.05  # of the room: two epochs in a row that free less than this bring the next level with them
+PRESSED = ("forced", "pressure")  # why an epoch was opened that was to free something
+HIGH_FLOOR = 0.8  # of the limit: where no step may take as much, an epoch could free next to nothing
 
 
 class _State(NamedTuple):
@@ -53,6 +53,7 @@ class Pressing:
     refs: Refs | None = None  # None: no new refs
     epoch: Epoch | None = None
     tool: int = 0  # tokens, kept free for our own tool, which is to be offered if refs stand in the end
+    high_floor: bool = False  # what no step may take leaves little to free
 
     @property
     def again(self) -> bool:
@@ -130,9 +131,17 @@ class Pressing:
         failed += yield from self._at_first_sight()
         if not mended:
             self.mend()
-        if self._entered(ORDER[0]):
+        if self._entered(ORDER[0]) and not self._is_stopped():
             failed += yield from self._open()
         return failed
+
+    def _is_stopped(self) -> bool:
+        """What no step may take fills so much that an epoch would only lead to the next: none is opened while the
+        prompt fits as it is, and the operator is told."""
+        draft = self.draft
+        floor = fixed_tokens(draft.spans, draft.overhead, draft.tools_cap) + draft.reserved
+        self.high_floor = floor > HIGH_FLOOR * draft.limit
+        return self.high_floor and self.recorded is not None and draft.total <= draft.limit
 
     def _always(self) -> Asking[list[str]]:
         """The steps that do not wait for pressure. What they do stays, whatever is given back later. Refs that they
@@ -141,7 +150,7 @@ class Pressing:
         begins = recorded is not None and not recorded.count
         if self.refs is not None and (begins or is_offered(self.draft)):
             self._promise()
-        failed = yield from _always(self.draft, self.editor, self.policy)
+        failed = yield from run_always(self.draft, self.editor, self.policy)
         if self._tool_needed() and recorded is not None:
             self.epoch = Epoch(recorded.epoch.number + 1, Level.NONE, "refs", len(self.draft.prompt.messages))
         return failed
@@ -181,7 +190,7 @@ class Pressing:
             return failed
         earlier = self.recorded.epoch if self.recorded is not None else None
         number = earlier.number + 1 if earlier else 1
-        why = "forced" if forced else "pressure"
+        why = PRESSED[0] if forced else PRESSED[1]
         self.epoch = Epoch(number, draft.level, why, len(draft.prompt.messages), freed)
         return failed
 
@@ -215,10 +224,10 @@ class Pressing:
 
     def _levels(self) -> Asking[list[str]]:
         """Level by level until enough was freed."""
-        draft, editor, failed = self.draft, self.editor, list[str]()
+        draft, editor, failed, total = self.draft, self.editor, list[str](), self.draft.total
         for level in ORDER:
             draft.reserved -= spared(draft, level)
-            if not self._entered(level):
+            if not self._entered(level) and not self._escalates(level, total - draft.total):
                 break
             if level is ORDER[0]:
                 mend(draft, editor)
@@ -241,6 +250,16 @@ class Pressing:
         pressure = _pressure(draft, self.policy)
         return draft.total > draft.limit or pressure.value >= self._rule(level, pressure).enter
 
+    def _escalates(self, level: Level, freed: int) -> bool:
+        """The epoch before freed next to nothing, and so does this one so far: the next level comes at once, so that
+        the one after it is not as near."""
+        earlier = self.recorded.epoch if self.recorded is not None else None
+        if earlier is None or earlier.because not in PRESSED or level not in ORDER[:-1]:
+            return False
+        if earlier.level in ORDER[: ORDER.index(level) - 1]:  # one level harder than that, not two
+            return False
+        return max(freed, earlier.freed) < WEAK * _pressure(self.draft, self.policy).room
+
     def _rule(self, level: Level, pressure: Pressure) -> LevelRule:
         rule = self.policy.levels[level]
         return rule.alone if self.recorded is None else rule.at(pressure.room)
@@ -248,45 +267,6 @@ class Pressing:
 
 def _after(span: Span, index: int) -> bool:
     return span.id[0] == "m" and int(span.id[1:]) > index
-
-
-def _always(draft: Draft, editor: Editor, policy: Policy) -> Asking[list[str]]:
-    failed: list[str] = []
-    for step in policy.steps:
-        if acts_always(step):
-            failed += yield from run_step(draft, editor, step)
-    return failed
-
-
-def run_step(draft: Draft, editor: Editor, step: Step) -> Asking[list[str]]:
-    """Ask one step for its edits and apply them; pass its questions on. A broken step is skipped: the draft stays as it
-    was before."""
-    before = editor.snapshot()
-    editor.leaf = step.leaf
-    reply: Reply | None = None
-    left = MOST_PROPOSALS + PROPOSALS_A_SPAN * len(draft.spans)
-    try:
-        proposals = step.edits(draft)
-        while (proposal := _next(proposals, reply)) is not None:
-            if (left := left - 1) < 0:
-                raise RuntimeError("it proposes without end")
-            if isinstance(proposal, Ask):
-                reply = editor.charged((yield proposal))
-            else:
-                reply = None
-                editor.apply(step.name, proposal)
-    except Exception:  # whatever a step, third-party ones too, may raise: it is skipped and counted (DESIGN 1.7)
-        editor.restore(before)
-        return [step.name]
-    draft.rebill()
-    return []
-
-
-def _next(proposals: Iterator[Edit | Ask], reply: Reply | None) -> Edit | Ask | None:
-    try:
-        return proposals.send(reply) if isinstance(proposals, Generator) else next(proposals)
-    except StopIteration:
-        return None
 
 
 def _pressure(draft: Draft, policy: Policy) -> Pressure:

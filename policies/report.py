@@ -38,6 +38,7 @@ class Report(msgspec.Struct, frozen=True):
     side_tokens: int = 0  # what the side model cost
     epoch: Epoch | None = None  # in which the conversation is
     opened: bool = False  # by this request
+    high_floor: bool = False  # what no step may take leaves little that an epoch could free
     counts: Counts = {}  # of decisions by step, action and outcome
 
     @classmethod
@@ -68,6 +69,7 @@ class Report(msgspec.Struct, frozen=True):
             side_tokens=plan.side_tokens,
             epoch=plan.epoch,
             opened=plan.opened,
+            high_floor=plan.high_floor,
             counts=counts_of(plan),
         )
 

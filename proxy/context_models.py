@@ -74,6 +74,7 @@ class Planned(Counted):
     decisions: list[Decision]
     failed_steps: list[str]
     over_cap: dict[str, int] = Field(description="Buckets that cost more than their cap, and the cap: a warning.")
+    high_floor: bool = Field(description="What no step may take leaves little that could be freed: a warning.")
     request: dict[str, Any] | None = Field(None, description="What would be forwarded.")
     error: dict[str, Any] | None = Field(None, description="What would be answered where it cannot fit.")
 
@@ -99,12 +100,13 @@ class Summary(Shape):
     buckets: dict[str, ByBucket] = Field(description="By stage.")
     done: dict[str, int] = Field(description="Edits that stand, by kind.")
     epoch: int | None = Field(None, description="Of the conversation, from 1, once something was decided.")
-    opened: Literal["pressure", "forced", "client"] | None = Field(None, description="Why it opened its epoch.")
+    opened: Literal["pressure", "forced", "client", "refs"] | None = Field(None, description="Why it opened its epoch.")
     planned: int | None = Field(None, description="What enforcing would have sent, where it was only observed.")
     side: int | None = Field(None, description="Tokens that the side model cost, where it was asked.")
     floor: int | None = Field(None, description="The least that a refused request needs.")
     failed_steps: list[str] = []
     over_cap: dict[str, int] | None = Field(None, description="Buckets that cost more than their cap, and the cap.")
+    high_floor: bool = Field(False, description="What no step may take leaves little that could be freed: a warning.")
     session: str | None = None
 
 

@@ -113,6 +113,11 @@ class Metrics(Collector):
             ("step", "action"),
         )
         self._refusals = Counts("refusals", "Requests that cannot fit.", ("upstream", "policy"))
+        self._floors = Counts(
+            "high_floors",
+            "Requests under pressure of which more than 0.8 of the limit cannot be compressed: no epoch helps them.",
+            ("upstream", "policy"),
+        )
         self._failed = Counts("failed_steps", "Steps that broke and were skipped.", ("step",))
         self._fallbacks = Counts("fallbacks", "Requests whose planning broke, by what went out.", ("sent",))
         self._reloads = Counts(
@@ -155,6 +160,8 @@ class Metrics(Collector):
             self._epochs.add(report.epoch.level.value, report.epoch.because)
         for (step, action, outcome), number in report.counts.items():
             self._decisions.add(step, action if outcome == "applied" else outcome, amount=number)
+        if report.high_floor:
+            self._floors.add(upstream, report.policy)
         for step in report.failed_steps:
             self._failed.add(step)
         if self._tool_globs:

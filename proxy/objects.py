@@ -38,6 +38,7 @@ def plan_object(request: ChatRequest, plan: Plan, request_id: str | None = None)
         "decisions": decisions(report),
         "failed_steps": list(report.failed_steps),
         "over_cap": report.over_cap,
+        "high_floor": report.high_floor,
     }
     if plan.refusal is not None:
         return dumps(told | {"error": error_object(plan, request_id)})

@@ -159,6 +159,8 @@ def facts(record: Record) -> dict[str, Any]:
         told["side"] = report.side_tokens
     if record.refused is not None:
         told["floor"] = record.refused.floor
+    if report.high_floor:
+        told["high_floor"] = True
     if report.over_cap:
         told["over_cap"] = report.over_cap
     if report.failed_steps:

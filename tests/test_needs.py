@@ -3,12 +3,12 @@ from dataclasses import dataclass
 
 from support.prompts import draft, lines, prompt, round_of, texts, user
 
+from policies.asking import run_step
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.messages import with_text
 from policies.needs import Answer, Ask, Asking, Need, Reply, ServerCount, nobody, solve
 from policies.plan import Edit, Leaf, Level, Rewrite
-from policies.pressing import run_step
 
 
 def asking() -> Asking[list[Answer]]:

@@ -4,13 +4,14 @@ from dataclasses import dataclass, replace
 import pytest
 from support.prompts import balanced, chat, draft, ids, lines, planned, round_of, system, texts, user
 
+from policies.asking import run_step
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.needs import Asking, solve
 from policies.plan import ORDER, Action, Drop, Edit, Leaf, Level, Rewrite
 from policies.policy import LevelRule, Policy
 from policies.policy_rules import BOUNDS
-from policies.pressing import Pressing, run_step
+from policies.pressing import Pressing
 from policies.step import Step
 from policies.steps.elide import ElideResults
 
