@@ -14,13 +14,12 @@ from proxy.planner import BROKE_OFF, CLIENT_LEFT, Call, Outcome
 from proxy.readback import Way, resolve
 from proxy.readback_usage import relay_quietly
 from proxy.relay import UNBUFFERED, attended, relay
-from proxy.sending import outgoing_of, sent, sent_asking
-from proxy.sse import MAX_BUFFER, STREAM_TAIL, Tap, Usage
+from proxy.sending import REFUSED, outgoing_of, sent, sent_asking
+from proxy.sse import Tap, Usage
 from proxy.state import State
 from proxy.upstream import Outgoing, Reply
 
 LARGE = 512 * 1024  # bytes from which opening the request is worth a thread (DESIGN 1.8)
-REFUSED = (400, 413, 422)  # with which servers say that a prompt is longer than their window
 Ended = tuple[int, Usage | None]
 log = logging.getLogger("edgewise")
 
@@ -57,6 +56,8 @@ async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: C
 async def _forward(state: State, exchange: Exchange, outcome: Outcome, call: Call, rest: bytes) -> Ended:
     out = outgoing_of(state, exchange, call, outcome.body, rest)
     reply, outcome = await sent_asking(state, out, outcome)
+    with _FailOpen(state, call):
+        state.planner.answered(outcome, reply.status)
     try:
         return await _relay(state, exchange, reply, outcome, call, out)
     except BrokenOff:
@@ -73,8 +74,7 @@ async def _relay(state: State, exchange: Exchange, reply: Reply, outcome: Outcom
     if outcome.readback is not None and reply.status < 300:
         way = Way(exchange, headers, outcome.headers, out, outcome.body, partial(sent, state), _FailOpen(state, call))
         return await resolve(reply, way, outcome.readback, hides_usage=outcome.hides_usage)
-    most = STREAM_TAIL if is_stream else MAX_BUFFER
-    tap = Tap(most) if reply.status < 500 and find(headers, b"content-encoding") is None else None
+    tap = Tap.of(stream=is_stream) if reply.status < 500 and find(headers, b"content-encoding") is None else None
     show = relay_quietly if outcome.hides_usage and is_stream else relay
     if not await show(reply, exchange, headers, tap):
         raise BrokenOff("inside a response")

@@ -48,10 +48,11 @@ class Memories:
         """What was taken out, as it is stored. Raises LedgerFault."""
         return await Originals(self.ledger, tenant).read(ref)
 
-    def settle(self, conversation: Conversation, status: int) -> None:
-        """The answer came, with this status: what was decided is confirmed or taken back, and nobody waits for it."""
+    def settle(self, conversation: Conversation, *, sent: bool) -> None:
+        """What was decided, and not settled so far, is confirmed, or taken back where the upstream did not take it.
+        Nobody waits for it."""
         if conversation.unsettled:
-            work = conversation.settle(sent=200 <= status < 300)
+            work = conversation.settle(sent=sent)
             task = asyncio.get_running_loop().create_task(work)
             self._settling.add(task)
             task.add_done_callback(self._settling.discard)

@@ -47,7 +47,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Planner(Protocol):
-    """Shapes requests. What it raises in `plan` or `finished` is counted, and the received bytes go out."""
+    """Shapes requests. What it raises once it is open is counted, and the request goes on, as received if need be."""
 
     def install(self, api: FastAPI, access: Access, registry: CollectorRegistry) -> None:
         """Called once, before `open`: add paths of its own to the API, and its metrics to those that are shown."""
@@ -64,6 +64,11 @@ class Planner(Protocol):
         ...
 
     async def plan(self, request: ChatRequest, call: Call) -> Outcome: ...
+
+    def answered(self, outcome: Outcome, status: int) -> None:
+        """The upstream's own status, before the client has any of it: with a 2xx it took the prompt, whatever becomes
+        of the rest. Not called where it gave none."""
+        ...
 
     def learn(self, outcome: Outcome, error: bytes) -> None:
         """The upstream refused the request; `error` is the body, which may tell its window."""
@@ -92,6 +97,9 @@ class Untouched:
 
     async def plan(self, request: ChatRequest, call: Call) -> Outcome:  # noqa: ARG002 - the protocol's signature
         return Outcome(request.body)
+
+    def answered(self, outcome: Outcome, status: int) -> None:  # noqa: ARG002 - the protocol's signature
+        return None
 
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:  # noqa: ARG002 - likewise
         return None

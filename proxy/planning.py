@@ -171,13 +171,17 @@ class Planning:
         counter = learning.counter(self.engine.counter(request.model))
         return readback_of(made, request, counter, learning.conversation)
 
+    def answered(self, outcome: Outcome, status: int) -> None:
+        if isinstance(outcome.note, Note) and 200 <= status < 300:
+            self.memories.settle(outcome.note.learning.conversation, sent=True)
+
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:
         note = outcome.note
         if not isinstance(note, Note):
             return
         upstream = None if outcome.refusal is not None else time.perf_counter() - note.planned
         self._telling.finished(note.record, Ending(status, usage, note.planned - note.started, upstream))
-        self.memories.settle(note.learning.conversation, status)
+        self.memories.settle(note.learning.conversation, sent=False)  # unless it was answered
         if usage is not None:
             note.learning.billed(self.engine.counter(note.record.about.model), note.sent, note.record, usage)
 

@@ -12,6 +12,7 @@ from proxy.state import State
 from proxy.upstream import Outgoing, Reply, first_byte_timeout
 from proxy.usageasked import is_about_usage
 
+REFUSED = (400, 413, 422)  # with which servers say that a prompt is longer than their window
 REFUSING = (400, 422)  # with which servers say that they do not know a field
 
 

@@ -82,6 +82,11 @@ class Tap:
         self._most, self._size = most, 0
         self._dropped = False
 
+    @classmethod
+    def of(cls, *, stream: bool) -> "Tap":
+        """That keeps as much as it takes to find `usage`."""
+        return cls(STREAM_TAIL if stream else MAX_BUFFER)
+
     def feed(self, chunk: bytes) -> None:
         self._chunks.append(chunk)
         self._size += len(chunk)

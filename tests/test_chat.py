@@ -25,6 +25,7 @@ class Scripted(Untouched):
     def __init__(self, outcome: Outcome | Exception | None = None) -> None:
         self._outcome = outcome
         self.calls: list[Call] = []
+        self.statuses: list[int] = []
         self.ends: list[tuple[Outcome, int, dict[str, Any] | None]] = []
 
     async def plan(self, request: ChatRequest, call: Call) -> Outcome:
@@ -32,6 +33,10 @@ class Scripted(Untouched):
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome or Outcome(request.body)
+
+    def answered(self, outcome: Outcome, status: int) -> None:  # noqa: ARG002 - the protocol's
+        assert not self.ends
+        self.statuses.append(status)
 
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:
         self.ends.append((outcome, status, usage))
@@ -91,11 +96,15 @@ async def test_a_broken_planner_is_counted_and_the_received_bytes_go_out() -> No
 
 async def test_a_planner_that_breaks_at_the_end_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
     class Breaks(Untouched):
+        def answered(self, outcome: Outcome, status: int) -> None:  # noqa: ARG002 - the protocol's
+            raise KeyError("secret prompt")
+
         def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:  # noqa: ARG002 - the protocol's
             raise ZeroDivisionError("secret prompt")
 
     response = await ask(Memory([Canned(200, JSON, b"{}")]), Breaks())
     assert (response.status, response.complete) == (200, True)
+    assert "KeyError" in caplog.text
     assert "ZeroDivisionError" in caplog.text
     assert "secret" not in caplog.text
 
@@ -119,6 +128,24 @@ async def test_the_planner_hears_how_it_ended(
     planner = Scripted()
     await ask(Memory([reply]), planner)
     assert [(end[1], end[2]) for end in planner.ends] == [(status, usage)]
+
+
+@pytest.mark.parametrize(
+    ("replies", "statuses"),
+    [
+        ([Canned(200, JSON, b"{}")], [200]),
+        ([Canned(200, EVENTS, b"data: {}\n\n", BrokenOff("x"))], [200]),
+        ([Canned(400, JSON, b"{}")], [400]),
+        ([Disconnected("x")], []),
+    ],
+)
+async def test_the_planner_hears_the_upstreams_own_status_before_how_it_ended(
+    replies: list[Canned | UpstreamError], statuses: list[int]
+) -> None:
+    planner = Scripted()
+    await ask(Memory(replies), planner)
+    assert planner.statuses == statuses
+    assert len(planner.ends) == 1
 
 
 async def test_a_client_that_leaves_during_planning_stops_it() -> None:

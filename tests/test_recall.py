@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from support.faulty import until_settled
 from support.prompts import Message, lines, round_of, said, system, user
-from support.servers import Proxy, running
-from support.upstream import OK, Upstream, scripted
+from support.servers import Proxy, post, running
+from support.upstream import OK, STREAM_HEAD, Act, Hang, Reset, Upstream, chunk, scripted, until
 
 from proxy.planning import planner_of
 from proxy.settings import Settings
@@ -119,6 +119,42 @@ async def test_what_nobody_got_an_answer_for_was_not_decided() -> None:
         told = await last(proxy)
         assert (told["epoch"], told["opened"]) == (1, "forced")
         assert sent != again
+
+
+BEGUN = STREAM_HEAD + chunk(b'data: {"choices":[{"delta":{"content":"so"}}]}\n\n')
+
+
+@pytest.mark.parametrize("rest", [Reset(), Hang()])
+async def test_what_the_upstream_took_is_decided_though_its_answer_breaks_off_or_nobody_stays_for_it(rest: Act) -> None:
+    async with scripted([OK]) as upstream, proxied(upstream) as proxy:
+        await forwarded(proxy, upstream, talk(1))
+        upstream.scripts[:] = [[BEGUN, rest], [OK]]
+        async with proxy.client() as client:
+            await client.send(post("/v1/chat/completions", {"model": "gpt-4o", "messages": talk(16), "stream": True}))
+            await client.head()
+            await client.chunk()
+        if isinstance(rest, Hang):
+            await upstream.gone.wait()
+        sent = json.loads(upstream.requests[-1].body)["messages"]
+        await until_settled(proxy)
+        again = await forwarded(proxy, upstream, talk(17))
+        told = await last(proxy)
+        assert (told["epoch"], told.get("opened")) == (1, None)
+        assert begins(again, sent)
+
+
+async def test_what_the_upstream_gave_no_status_for_was_not_decided() -> None:
+    async with scripted([OK]) as upstream, proxied(upstream) as proxy:
+        await forwarded(proxy, upstream, talk(1))
+        upstream.scripts[:] = [[Hang()], [OK]]
+        async with proxy.client() as client:
+            await client.send(post("/v1/chat/completions", {"model": "gpt-4o", "messages": talk(16)}))
+            await until(lambda: b"pump 15" in upstream.requests[-1].body)
+        await upstream.gone.wait()
+        await until_settled(proxy)
+        await forwarded(proxy, upstream, talk(17))
+        told = await last(proxy)
+        assert (told["epoch"], told["opened"]) == (1, "forced")
 
 
 async def test_a_clock_in_the_system_prompt_costs_no_decision() -> None:
