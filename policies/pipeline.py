@@ -112,7 +112,7 @@ def _in_full(asked: Asked) -> Planning:
     draft = Draft(prompt, counter, received, bill)
     editor, failed = Editor(draft), list[str]()
     if recorded is not None and recorded.count:
-        replay(draft, editor, recorded, several=(request.number("n") or 1) > 1)
+        replay(draft, editor, recorded)
     pressing = Pressing(draft, editor, policy, recorded, _injections(editor, policy, failed))
     pressing.begin(None if barred(prompt, request.number("n")) else refs)
     if budget.limit is None:

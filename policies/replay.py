@@ -14,9 +14,8 @@ from policies.spans import Bucket, Evict, Span, Tier
 from policies.spilling import OWN_TOOL, is_taken, offer
 
 
-def replay(draft: Draft, editor: Editor, recorded: Recorded, *, several: bool = False) -> None:
-    """Puts what is recorded into a draft of what was received, and freezes all that was sent before. Where `several`
-    answers are asked for our own tool is left out: its calls could be answered in one only."""
+def replay(draft: Draft, editor: Editor, recorded: Recorded) -> None:
+    """Puts what is recorded into a draft of what was received, and freezes all that was sent before."""
     messages = draft.messages
     for index, made in recorded.made.items():
         if index == FRONT:
@@ -24,7 +23,7 @@ def replay(draft: Draft, editor: Editor, recorded: Recorded, *, several: bool = 
         elif index < len(messages):
             following = messages[index + 1].id if index + 1 < len(messages) else None
             _again(draft, editor, messages[index], made, following)
-    _tools_again(draft, editor, recorded.sent, several=several)
+    _tools_again(draft, editor, recorded.sent)
     frozen = {span.id for span in messages[: recorded.count]} | {f"m{index}" for index in recorded.made}
     frozen |= {span.id for span in draft.spans if span.id[0] != "m"}  # what the client never saw, and tools
     draft.frozen = frozenset(frozen)
@@ -109,7 +108,7 @@ def _insert(draft: Draft, raws: Sequence[bytes], beside: Span, *, before: str | 
             draft.insert(span, before=before)
 
 
-def _tools_again(draft: Draft, editor: Editor, sent: Sent, *, several: bool) -> None:
+def _tools_again(draft: Draft, editor: Editor, sent: Sent) -> None:
     for span in draft.tools:
         raw = sent.tools.get(span.item.key)
         if raw == b"":
@@ -119,7 +118,7 @@ def _tools_again(draft: Draft, editor: Editor, sent: Sent, *, several: bool) -> 
             item = Item.of(raw)
             draft.put(msgspec.structs.replace(span, item=item, shortened=True))
             editor.record_replay("tools", span, draft.cost(span, item), "said shorter since the epoch began")
-    if sent.own and not several and not is_taken(draft):
+    if sent.own and not is_taken(draft):
         span = offer(draft)
         editor.record_replay("read-back", span, span.tokens, "offered since the first original was taken out")
 

@@ -26,7 +26,6 @@ class By(NamedTuple):
     counter: Counter
     budget: Budget
     prompt: Prompt  # without messages
-    several: bool  # answers
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -67,8 +66,7 @@ class Asked(NamedTuple):
     @property
     def by(self) -> By:
         bare = msgspec.structs.replace(self.request.prompt, messages=())
-        several = (self.request.number("n") or 1) > 1
-        return By(self.policy, self.counter, self.budget, bare, several)
+        return By(self.policy, self.counter, self.budget, bare)
 
 
 def settle(asked: Asked, made: Plan) -> Plan:

@@ -19,7 +19,8 @@ from policies.readback_tool import Unclear, asked
 from proxy.errors import BrokenOff, Disconnected, Malformed, UpstreamError, error_body, refusal_of
 from proxy.exchange import Exchange
 from proxy.headers import Header, find, to_client
-from proxy.readback_answer import Answer, Body, Story, asks_again, assistant, has_siblings, result
+from proxy.readback_answer import Answer, Story, asks_again, assistant, has_siblings, result
+from proxy.readback_body import Body
 from proxy.readback_calls import Slot
 from proxy.readback_events import event_of
 from proxy.readback_stream import Stream

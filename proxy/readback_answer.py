@@ -3,7 +3,7 @@
 from typing import Any, Protocol
 
 from policies.hidden import Foreign, Hidden, Sibling, paired
-from policies.jsonraw import NotJSON, RawObject, array, dumps, elements, loads
+from policies.jsonraw import RawObject, array, dumps
 from proxy.readback_calls import Calls
 from proxy.readback_usage import summed
 from proxy.sse import Usage
@@ -29,6 +29,12 @@ class Story:
         self.usages: list[Usage] = []
         self.before: list[bytes] = []
 
+    def beside(self) -> "Story":
+        """That of another choice of the round under way: of the same name and cost, with a text of its own."""
+        other = Story(hides_usage=self.hides_usage)
+        other.head, other.usages, other.rounds = self.head, self.usages, self.rounds
+        return other
+
     @property
     def usage(self) -> Usage | None:
         """Of all rounds; None where the last one has told none."""
@@ -50,7 +56,7 @@ class Story:
     def reasoned(self, message: dict[str, Any]) -> dict[str, str]:
         """All reasoning up to the end of a message, by member name."""
         names = [name for name in REASONING if name in self.reasoning or isinstance(message.get(name), str)]
-        return {name: paired(self.reasoning.get(name, "") + _string(message.get(name))) for name in names}
+        return {name: paired(self.reasoning.get(name, "") + string(message.get(name))) for name in names}
 
     def hidden(self, answer: "Answer", siblings: list[bytes], results: list[bytes]) -> Hidden | None:
         """The record of what the client did not see; None where it saw everything. `siblings` are our calls in the last
@@ -69,13 +75,31 @@ class Story:
         )
 
 
-class Answer(Protocol):
-    """One answer on its way to the client. What of it may be seen comes out as soon as it is known to be."""
+class Said(Protocol):
+    """One choice of an answer."""
 
-    calls: Calls
-    message: dict[str, Any]  # all members of the assistant message but its calls
-    finish: str
+    @property
+    def calls(self) -> Calls: ...
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """All members of the assistant message but its calls."""
+        ...
+
+    @property
+    def finish(self) -> str: ...
+
+
+class Answer(Said, Protocol):
+    """One answer on its way to the client. What of it may be seen comes out as soon as it is known to be. Where it has
+    several choices it is `Said` of the first."""
+
     is_whole: bool  # it ended as an answer ends, and not in an error
+
+    @property
+    def is_one(self) -> bool:
+        """It has no more than one choice: only then can something be read for it."""
+        ...
 
     @property
     def is_done(self) -> bool:
@@ -97,17 +121,21 @@ class Answer(Protocol):
 
 def asks_again(answer: Answer) -> bool:
     """Every call is ours: the client is not to see that the answer ended here."""
-    return answer.is_whole and answer.finish not in CUT_SHORT and bool(answer.calls.mine) and not answer.calls.foreign
+    return _is_read(answer) and not answer.calls.foreign
 
 
 def has_siblings(answer: Answer) -> bool:
     """Calls of ours stand beside the client's own."""
-    return answer.is_whole and answer.finish not in CUT_SHORT and bool(answer.calls.mine and answer.calls.foreign)
+    return _is_read(answer) and bool(answer.calls.foreign)
 
 
-def shown_finish(answer: Answer) -> bytes | None:
+def _is_read(answer: Answer) -> bool:
+    return answer.is_whole and answer.is_one and answer.finish not in CUT_SHORT and bool(answer.calls.mine)
+
+
+def shown_finish(said: Said) -> bytes | None:
     """The finish reason to show where the upstream's would promise calls that nobody sees."""
-    if answer.calls.mine and not answer.calls.foreign and answer.finish in CALLING:
+    if said.calls.mine and not said.calls.foreign and said.finish in CALLING:
         return b'"stop"'
     return None
 
@@ -129,8 +157,8 @@ def text_of(message: dict[str, Any]) -> str:
     """What the client reads of a message."""
     content = message.get("content")
     if isinstance(content, list):
-        return "".join([_string(part.get("text")) for part in content if isinstance(part, dict)])
-    return _string(content)
+        return "".join([string(part.get("text")) for part in content if isinstance(part, dict)])
+    return string(content)
 
 
 def calls_of(holder: dict[str, Any]) -> list[dict[str, Any]]:
@@ -139,78 +167,8 @@ def calls_of(holder: dict[str, Any]) -> list[dict[str, Any]]:
     return calls if isinstance(calls, list) and all(isinstance(call, dict) for call in calls) else []
 
 
-def _string(value: object) -> str:
+def string(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-class Body:
-    """An answer that is one JSON document."""
-
-    def __init__(self, story: Story) -> None:
-        self.calls, self.finish, self.is_whole = Calls(), "", False
-        self.message: dict[str, Any] = {}
-        self._story = story
-        self._received: list[bytes] = []
-        self._body = b""
-
-    @property
-    def is_done(self) -> bool:
-        return False
-
-    def feed(self, chunk: bytes) -> bytes:
-        self._received.append(chunk)
-        return b""
-
-    def end(self) -> bytes:
-        self._body = b"".join(self._received)
-        try:
-            value = loads(self._body)
-        except NotJSON:
-            return b""
-        choices = value.get("choices") if isinstance(value, dict) else None
-        choice = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
-        message = choice.get("message") if isinstance(choice, dict) else None
-        if not isinstance(choice, dict) or not isinstance(message, dict):
-            return b""
-        self.is_whole = True
-        self._read(value, choice, message)
-        return b""
-
-    def closing(self) -> bytes:
-        """The body as it came where nothing was hidden."""
-        if not self.is_whole or not (self.calls.mine or self._story.rounds):
-            return self._body
-        outer = RawObject.parse(self._body)
-        choice = RawObject.parse(elements(outer.get("choices") or b"[]")[0])
-        message = RawObject.parse(choice.get("message") or b"{}")
-        within = {"message": message.splice(self._changes(message))}
-        if (finish := shown_finish(self)) is not None:
-            within["finish_reason"] = finish
-        changes = {name: value for name, value in self._story.head.items() if outer.get(name) is not None}
-        if self._story.rounds and outer.get("usage") is not None:
-            changes["usage"] = dumps(self._story.usage)
-        return outer.splice({**changes, "choices": array([choice.splice(within)])})
-
-    def _read(self, value: dict[str, Any], choice: dict[str, Any], message: dict[str, Any]) -> None:
-        self.message = {name: member for name, member in message.items() if name != "tool_calls"}
-        self.calls.take(calls_of(message))
-        self.calls.close()
-        self.finish = _string(choice.get("finish_reason"))
-        self._story.count(value.get("usage"))
-        if not self._story.head:
-            self._story.head = head_of(self._body)
-
-    def _changes(self, message: RawObject) -> dict[str, bytes | None]:
-        changes: dict[str, bytes | None] = {}
-        if self.calls.mine:
-            raws = elements(message.get("tool_calls") or b"[]")
-            kept = [raws[slot.at] for slot in self.calls.foreign]
-            changes["tool_calls"] = array(kept) if kept else None
-        if self._story.text:
-            changes["content"] = dumps(paired(self._story.text + text_of(self.message)))
-        if any(self._story.reasoning.values()):
-            changes.update({name: dumps(text) for name, text in self._story.reasoned(self.message).items()})
-        return changes
 
 
 def head_of(document: bytes) -> dict[str, bytes]:

@@ -16,7 +16,8 @@ _LINE = re.compile(rb"([^\r\n]*)(\r\n|\n|\r|$)")
 
 
 class Chunk:
-    """A chat completion chunk. `raw` is the event as it came; `delta` and `calls` are of the first choice."""
+    """A chat completion chunk. `raw` is the event as it came; `delta` and `calls` are of the first choice, which is the
+    only one of what `each` gives."""
 
     __slots__ = ("calls", "choice", "data", "delta", "raw", "value")
 
@@ -58,6 +59,21 @@ class Chunk:
     def usage(self) -> Usage | None:
         usage = self.value.get("usage")
         return usage if isinstance(usage, dict) else None
+
+    def each(self) -> "list[Chunk]":
+        """A chunk for each choice, itself where it has one. The usage is told with the last of them."""
+        choices = self.value["choices"]
+        if len(choices) == 1:
+            return [self]
+        outer = RawObject.parse(self.data)
+        found: list[Chunk] = []
+        for place, raw in enumerate(elements(outer.get("choices") or b"[]"), 1):
+            value, changes = {**self.value, "choices": [choices[place - 1]]}, {"choices": array([raw])}
+            if self.usage is not None and place < len(choices):
+                value["usage"], changes["usage"] = None, b"null"
+            data = outer.splice(changes)
+            found.append(Chunk(with_data(self.raw, data), data, value))
+        return found
 
     def raw_calls(self) -> tuple[bytes, ...]:
         """The pieces of calls, each with its bytes."""

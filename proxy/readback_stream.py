@@ -1,35 +1,50 @@
 """A streamed answer in which the proxy's own tool may be called: the client's stream comes out of it, without us.
 
-Sans-io. Text and reasoning pass at once. Of a call only what comes before its name is complete is held back; calls of
-the client's own tools then go out as the bytes that came, ours are kept. Where nothing was hidden the bytes out are the
-bytes in; else the end of the stream waits for `closing`.
+Sans-io. Text and reasoning pass at once; what is undecided of a call waits (`readback_choice`). Where nothing was
+hidden the bytes out are the bytes in; else the end of the stream waits for `closing`. Each of several choices is freed
+of our calls by itself; nothing can be read back into them.
 """
 
-from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
-from proxy.readback_answer import Story, head_of, shown_finish
-from proxy.readback_calls import Calls, Slot, merged
+from proxy.readback_answer import Story, head_of
+from proxy.readback_calls import Calls
+from proxy.readback_choice import Choice
 from proxy.readback_events import DONE, Chunk
-from proxy.readback_teller import Part, Teller
 from proxy.sse import MAX_BUFFER, Splitter, data_of
 
 MOST_EVENT = 4 * 1024 * 1024  # bytes of an event that is read whole: some servers send an answer as one
 
 
 class Stream:
-    """See `readback_answer.Answer`."""
+    """See `readback_answer.Answer`. Its calls, message and finish are those of the choice that came first."""
 
     def __init__(self, story: Story) -> None:
-        self.calls, self.finish, self.is_whole = Calls(), "", False
-        self.message: dict[str, Any] = {}
-        self._story, self._teller = story, Teller(story, self.calls)
+        self.is_whole = False
+        self._story, self._first = story, Choice(story)
+        self._choices: dict[int, Choice] = {}  # by index
         self._splitter = Splitter(MOST_EVENT)
         self._out: list[bytes] = []
-        self._held: deque[tuple[Chunk, list[Slot], Part]] = deque()
-        self._held_bytes = 0
-        self._end: list[Chunk | bytes] = []  # what ends the stream, where that depends on what comes next
+        self._apart = _Apart()
+        self._end: list[Chunk | bytes] = []  # behind the end of all choices, where that depends on what comes next
         self._has_ended = self._is_broken = False
+
+    @property
+    def calls(self) -> Calls:
+        return self._first.calls
+
+    @property
+    def message(self) -> dict[str, Any]:
+        return self._first.message
+
+    @property
+    def finish(self) -> str:
+        return self._first.finish
+
+    @property
+    def is_one(self) -> bool:
+        return len(self._choices) <= 1
 
     @property
     def is_done(self) -> bool:
@@ -45,16 +60,22 @@ class Stream:
         # half an event, where a stream was cut, may name what nobody is to see
         if Chunk.of(rest, data_of(rest)) is not None or b'"tool_calls"' not in rest:
             self._take(rest)
+        self._out += self._apart.told()
         self.is_whole = bool(self.finish or self._has_ended) and not self._is_broken
         return self._shown()
 
     def closing(self) -> bytes:
-        finish = shown_finish(self)
-        return b"".join([it if isinstance(it, bytes) else self._teller.last(it, finish) for it in self._end])
+        ends = [end for choice in self._all for end in choice.closing()]
+        last = [it if isinstance(it, bytes) else self._first.teller.last(it, None) for it in self._end]
+        return b"".join([*ends, *last])
+
+    @property
+    def _all(self) -> list[Choice]:
+        return [*self._choices.values()] or [self._first]
 
     @property
     def _hides(self) -> bool:
-        return self._story.rounds > 0 or bool(self.calls.mine)
+        return any(choice.hides for choice in self._all)
 
     def _shown(self) -> bytes:
         out, self._out = b"".join(self._out), []
@@ -71,9 +92,13 @@ class Stream:
             self._out.append(event)
         elif chunk.is_error:
             self._is_broken = True
-            self._out.append(event)
+            self._out += [*self._apart.told(), event]
         else:
             self._read(chunk)
+
+    def _close(self) -> None:
+        told = [event for choice in self._all for event in choice.close()]
+        self._out += self._apart.told(told) if self._apart else told
 
     def _read(self, chunk: Chunk) -> None:
         if not self._story.head:
@@ -82,16 +107,24 @@ class Stream:
         if chunk.choice is None:
             self._take_usage(chunk)
             return
-        self.message = merged(self.message, {name: it for name, it in chunk.delta.items() if name != "tool_calls"})
-        slots = self.calls.take(chunk.calls)
-        if chunk.finish:
-            self.finish = chunk.finish
-            self._close()
-        self._release()
-        if slots and (self._held or any(slot.mine is None for slot in slots)):
-            self._hold(chunk, slots)
-        else:
-            self._show(chunk, slots)
+        each = chunk.each()
+        if len(each) > 1 and not self._apart:
+            self._apart.add([event for choice in self._all for event in choice.held])
+        told = [event for place, one in enumerate(each) for event in self._choice(one, place).take(one)]
+        if len(each) == 1 and not self._apart:
+            self._out += told
+            return
+        self._apart.add([chunk.raw], [one.raw for one in each], told)
+        if self._apart.is_full or not any(choice.held for choice in self._all):
+            self._out += self._apart.told()
+
+    def _choice(self, chunk: Chunk, place: int) -> Choice:
+        """By index; servers that leave out what is 0 leave it out too."""
+        index = chunk.choice.get("index") if chunk.choice is not None else None
+        index = index if isinstance(index, int) else place
+        if index not in self._choices:
+            self._choices[index] = Choice(self._story.beside()) if self._choices else self._first
+        return self._choices[index]
 
     def _take_usage(self, chunk: Chunk) -> None:
         """A chunk without choices: usage, or what some servers say of the prompt, which is said once."""
@@ -107,30 +140,30 @@ class Stream:
         else:
             self._out.append(item if isinstance(item, bytes) else item.raw)
 
-    def _close(self) -> None:
-        self.calls.close()
-        self._release()
 
-    def _hold(self, chunk: Chunk, slots: list[Slot]) -> None:
-        """What stands beside the calls goes out at once, the calls wait."""
-        beside = self._teller.told(chunk, slots, "beside")
-        if beside is not None:
-            self._out.append(beside)
-        self._held.append((chunk, slots, "all" if beside is None else "calls"))
-        self._held_bytes += len(chunk.raw)
-        if self._held_bytes > MAX_BUFFER:
-            self._close()
+class _Apart:
+    """Events of several choices each, and what came behind them, until it is known whether anything in them is ours.
+    If not they go out as they came, else one choice at a time."""
 
-    def _release(self) -> None:
-        while self._held and all(slot.mine is not None for slot in self._held[0][1]):
-            chunk, slots, part = self._held.popleft()
-            self._held_bytes -= len(chunk.raw)
-            self._show(chunk, slots, part)
+    def __init__(self) -> None:
+        self._raws, self._fed, self._told = list[bytes](), list[bytes](), list[bytes]()
 
-    def _show(self, chunk: Chunk, slots: list[Slot], part: Part = "all") -> None:
-        goes_on = bool(chunk.finish) and self._hides
-        if goes_on:
-            self._end.append(chunk)
-        told = self._teller.told(chunk, slots, part, goes_on=goes_on)
-        if told is not None:
-            self._out.append(told)
+    def __bool__(self) -> bool:
+        return bool(self._raws)
+
+    @property
+    def is_full(self) -> bool:
+        return sum(map(len, self._raws)) > MAX_BUFFER
+
+    def add(self, raws: list[bytes], fed: list[bytes] | None = None, told: Sequence[bytes] = ()) -> None:
+        """Events as they came, one choice at a time, and what is told of them so far."""
+        self._raws += raws
+        self._fed += raws if fed is None else fed
+        self._told += told
+
+    def told(self, more: list[bytes] | None = None) -> list[bytes]:
+        """All of it, and `more` that was held in them."""
+        told = self._told + (more or [])
+        told = self._raws if sorted(self._fed) == sorted(told) else told
+        self._raws, self._fed, self._told = [], [], []
+        return told

@@ -57,6 +57,22 @@ def whole(message: dict[str, Any]) -> bytes:
     return response(200, json.dumps({"id": "x", "model": "m", "choices": [choice], "usage": usage}).encode())
 
 
+def several(messages: list[dict[str, Any]], *, streaming: bool) -> bytes:
+    """An answer of several choices, each in one piece."""
+    choices = [
+        {
+            "index": at,
+            "delta" if streaming else "message": one,
+            "finish_reason": "tool_calls" if len(one) > 2 else "stop",
+        }
+        for at, one in enumerate(messages)
+    ]
+    if not streaming:
+        return response(200, json.dumps({"id": "x", "choices": choices}).encode())
+    events = [b"data: " + json.dumps({"id": "x", "choices": [one]}).encode() + b"\n\n" for one in choices]
+    return stream(*events, b"data: [DONE]\n\n")
+
+
 def streamed(message: dict[str, Any]) -> bytes:
     pieces = []
     if message.get("content"):
@@ -136,14 +152,28 @@ async def test_where_the_tool_may_not_be_offered_no_ref_is_given(more: dict[str,
         assert names(body) == [one["function"]["name"] for one in more.get("tools", TOOLS)]
 
 
-async def test_several_answers_at_once_are_not_offered_what_only_one_could_read() -> None:
-    """The tool leaves a request with n > 1, and comes back with the next."""
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_several_answers_keep_the_tool_that_was_offered_and_show_no_call_of_it(streaming: bool) -> None:
+    """What is sent is what would be for one answer; nothing is asked again."""
+    many = [called(UNKNOWN), said("Pump 0 leaks."), called(UNKNOWN)]
+    many[2]["tool_calls"].append({"id": "theirs", "type": "function", "function": {"name": "read_log"}})
     async with scripted([OK]) as upstream, running(upstream.base, planner=planned(upstream)) as proxy:
         await outgrown(proxy, upstream)
-        await ask(proxy, talk(15), n=2)
-        assert names(upstream.requests[-1].body) == ["read_log"]
-        await ask(proxy, talk(15))
-        assert names(upstream.requests[-1].body) == ["read_log", "read_tool_result"]
+        one = json.loads(upstream.requests[-1].body)
+        upstream.scripts[:] = [[several(many, streaming=streaming)], [OK]]
+        before = len(upstream.requests)
+        answer = await ask(proxy, talk(15), n=3, stream=streaming)
+        assert len(upstream.requests) == before + 1
+        sent = json.loads(upstream.requests[-1].body)
+        assert (sent["messages"], sent["tools"]) == (one["messages"], one["tools"])
+        assert (b"read_tool_result" in answer, b"Pump 0 leaks." in answer, answer.count(b"read_log")) == (
+            False,
+            True,
+            1,
+        )
+        assert (answer.count(b'"stop"'), answer.count(b'"finish_reason"') >= 3) == (2, True)
+        await ask(proxy, [*talk(15), said("Pump 0 leaks."), user("Sure?")])
+        assert json.loads(upstream.requests[-1].body)["messages"][: len(sent["messages"])] == sent["messages"]
 
 
 async def test_an_original_that_the_store_lost_is_read_from_what_the_client_sent_again() -> None:

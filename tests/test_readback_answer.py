@@ -17,10 +17,12 @@ from support.reading import (
     own,
     usage,
 )
+from support.rounds import TOOL
 from support.servers import running
 from support.upstream import response, scripted
 
 from policies.hidden import spliced
+from policies.jsonraw import dumps
 
 
 async def test_an_answer_in_one_document_is_read_back_into_as_well() -> None:
@@ -94,3 +96,34 @@ async def test_content_in_parts_is_text_too() -> None:
         Reads(), Canned(200, JSON, rounds[0].replace(b'"content": null', parts)), Canned(200, JSON, rounds[1])
     )
     assert json.loads(got.body)["choices"][0]["message"]["content"] == "so 7"
+
+
+async def test_of_several_choices_each_is_freed_of_our_calls_and_nothing_is_asked_again() -> None:
+    planner = Reads()
+    raws = [json.loads(raw)["choices"][0] for raw in documents(answer("a", own()), answer("b", own(), WEATHER))]
+    plain = b'{"index": 2,\t"message": {"role": "assistant", "content": "c"}, "finish_reason": "stop"}'
+    raw = b'{"id": "x", "choices": [%b, 7,\n %b, {"message": 1}]}' % (b", ".join(dumps(one) for one in raws), plain)
+    got, transport = await ask(planner, Canned(200, JSON, raw))
+    first, second, *others = json.loads(got.body)["choices"]
+    assert (first["message"]["content"], first["finish_reason"]) == ("a", "stop")
+    assert (second["message"]["tool_calls"], second["finish_reason"]) == ([call_of(*WEATHER)], "tool_calls")
+    assert (plain in got.body, others[0], others[2]) == (True, 7, {"message": 1})
+    assert (TOOL.encode() in got.body, len(transport.sent), planner.asked, planner.recorded) == (False, 1, [], [])
+
+
+async def test_several_choices_of_which_nothing_is_ours_are_the_bytes_that_came() -> None:
+    raw = document(answer("7", WEATHER)).replace(b'"choices": [', b'"choices": [{"message": {"content":  "8"}},\n')
+    got, _ = await ask(Reads(), Canned(200, JSON, raw))
+    assert got.body == raw
+
+
+async def test_a_later_round_of_several_choices_goes_on_in_the_first_and_is_replayed() -> None:
+    planner = Reads()
+    first, last = documents(answer("a", own()), answer("b", number=1))
+    beside = b'"choices": [%b, ' % last[last.index(b'"choices": [') + 12 : last.rindex(b'], "usage"')]
+    last = last.replace(b'"choices": [', beside)
+    got, _ = await ask(planner, Canned(200, JSON, first), Canned(200, JSON, last))
+    told = json.loads(got.body)
+    assert [one["message"]["content"] for one in told["choices"]] == ["ab", "b"]
+    assert told["id"] == "chatcmpl-0"
+    assert spliced(planner.recorded[0], b'{"role":"assistant","content":"ab"}') is not None

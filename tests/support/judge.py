@@ -145,10 +145,9 @@ def _names(opened: Opened) -> list[str]:
 
 
 def _unreadable(received: Opened, sent: Opened) -> list[str]:
-    """Refs that the client did not send stand only beside the tool that reads them; several answers cannot use it."""
+    """Refs that the client did not send stand only beside the tool that reads them."""
     new = set(REF.findall("".join(sent.messages))) - set(REF.findall("".join(received.messages)))
-    several = (received.body.get("n") or 1) > 1
-    return [f"invalid: a ref without {OURS}"] if new and not several and OURS not in _names(sent) else []
+    return [f"invalid: a ref without {OURS}"] if new and OURS not in _names(sent) else []
 
 
 def _aligned(kept: Sequence[str], sent: Sequence[str]) -> tuple[list[int], int]:

@@ -180,13 +180,13 @@ def _cut(text: str, pieces: int) -> list[str]:
 def story(chance: random.Random) -> list[Said]:
     """The answers of one request: some in which only our tool is called, and one that the client sees."""
     hidden = chance.choice([0, 0, 1, 1, 2, 3])
-    said = [_answer(chance, number, mine=chance.choice([1, 1, 2]), foreign=0) for number in range(hidden)]
+    said = [answered(chance, number, mine=chance.choice([1, 1, 2]), foreign=0) for number in range(hidden)]
     foreign = chance.choice([0, 0, 1, 2])
     mine = chance.choice([0, 1, 2]) if foreign else 0
-    return [*said, _answer(chance, hidden, mine=mine, foreign=foreign)]
+    return [*said, answered(chance, hidden, mine=mine, foreign=foreign)]
 
 
-def _answer(chance: random.Random, number: int, *, mine: int, foreign: int) -> Said:
+def answered(chance: random.Random, number: int, *, mine: int, foreign: int) -> Said:
     names = [TOOL] * mine + [chance.choice(NAMES) for _ in range(foreign)]
     chance.shuffle(names)
     arguments = {True: json.dumps({"ref": REF, "offset": number}), False: '{"path": "价.txt", "n": 1e5}'}
