@@ -4,6 +4,9 @@ The client sends back one assistant message for all of them. A `Hidden` says whi
 forwarded, and by what it is recognised.
 """
 
+from collections.abc import Mapping, Sequence
+from itertools import count
+
 import msgspec
 
 from policies.jsonraw import NotJSON, RawObject, array, dumps, elements, loads
@@ -52,7 +55,7 @@ _DECODER = msgspec.msgpack.Decoder(Hidden)
 
 def spliced(record: Hidden, message: bytes) -> tuple[bytes, ...] | None:
     """What stands for the client's message, or None when it is another one. Its own bytes stay but for what belongs to
-    the rounds before it, and for our calls among its own."""
+    the rounds before it, and for our calls among its own, which have other ids where the client now uses theirs."""
     try:
         seen = Message.of(message)
         if seen.role != "assistant" or not _is_meant(record, seen):
@@ -64,9 +67,11 @@ def spliced(record: Hidden, message: bytes) -> tuple[bytes, ...] | None:
     if record.text != record.visible and _plain(seen.text) == _plain(record.visible):
         changes["content"] = dumps(record.text)
     changes.update(_reasoning(record, opened))
+    renamed = _renamed(record, [call.id for call in seen.calls])
     if record.siblings:
-        changes["tool_calls"] = _with_siblings(record, opened.get("tool_calls"))
-    return (*record.before, opened.splice(changes) if changes else message, *record.after)
+        changes["tool_calls"] = _with_siblings(record, opened.get("tool_calls"), renamed)
+    after = [_with_id(raw, "tool_call_id", renamed) for raw in record.after]
+    return (*record.before, opened.splice(changes) if changes else message, *after)
 
 
 def paired(text: str) -> str:
@@ -76,17 +81,19 @@ def paired(text: str) -> str:
 
 
 def _is_meant(record: Hidden, seen: Message) -> bool:
-    """The same calls, and the same text but for white space; a client that names our calls by their ids may leave the
-    text out."""
+    """Calls of the same names with the same text but for white space, for some clients number calls anew. One that
+    keeps their ids may leave the text out."""
     if len(seen.calls) != len(record.calls):
         return False
-    if not all(map(_is_same, record.calls, seen.calls)):
-        return False
-    text = _plain(seen.text)
-    return text == _plain(record.visible) or (not text and any(call.id for call in record.calls))
+    text, visible = _plain(seen.text), _plain(record.visible)
+    if all(map(_has_id, record.calls, seen.calls)):
+        return text == visible or (not text and any(call.id for call in record.calls))
+    return text == visible and all(
+        known.name == call.name for known, call in zip(record.calls, seen.calls, strict=True)
+    )
 
 
-def _is_same(known: Foreign, call: Call) -> bool:
+def _has_id(known: Foreign, call: Call) -> bool:
     return known.id == call.id if known.id else known.name == call.name
 
 
@@ -108,8 +115,24 @@ def _string(raw: bytes | None) -> str | None:
     return paired(value) if isinstance(value, str) else None
 
 
-def _with_siblings(record: Hidden, calls: bytes | None) -> bytes:
+def _with_siblings(record: Hidden, calls: bytes | None, renamed: Mapping[str, str]) -> bytes:
     raws = list(elements(calls)) if calls is not None else []
     for sibling in record.siblings:
-        raws.insert(sibling.at, sibling.raw)
+        raws.insert(sibling.at, _with_id(sibling.raw, "id", renamed))
     return array(raws)
+
+
+def _renamed(record: Hidden, used: Sequence[str]) -> dict[str, str]:
+    """Other ids, of nine letters and digits, for calls of ours whose ids the client has given to calls of its own."""
+    own = [_id(sibling.raw, "id") for sibling in record.siblings]
+    free = (name for name in map("read{:05d}".format, count()) if name not in used and name not in own)
+    return {name: next(free) for name in own if name in used}
+
+
+def _with_id(raw: bytes, member: str, renamed: Mapping[str, str]) -> bytes:
+    name = renamed.get(_id(raw, member)) if renamed else None
+    return RawObject.parse(raw).splice({member: dumps(name)}) if name is not None else raw
+
+
+def _id(raw: bytes, member: str) -> str:
+    return _string(RawObject.parse(raw).get(member)) or ""

@@ -84,6 +84,47 @@ def test_calls_that_came_without_an_id_are_known_by_their_names() -> None:
     )
 
 
+NUMBERED = msgspec.structs.replace(BESIDE, calls=(Foreign("call_w", "get_weather"),))
+
+
+def test_calls_that_the_client_numbers_anew_are_known_by_their_names_and_the_text() -> None:
+    raw = b'{"role":"assistant","content":" Hm","tool_calls":[%b]}' % CALL.replace(b"call_w", b"D681PevKs")
+    assert spliced(NUMBERED, raw) == (
+        b'{"role":"assistant","content":" Hm","tool_calls":[%b,%b]}' % (OWN, CALL.replace(b"call_w", b"D681PevKs")),
+        RESULT,
+    )
+    silent = msgspec.structs.replace(NUMBERED, visible="", text="")
+    assert spliced(silent, message(tool_calls=[{**json.loads(CALL), "id": "x"}])) is not None
+
+
+@pytest.mark.parametrize("content", ["Ha", None, ""])
+def test_calls_numbered_anew_beside_another_text_are_other_calls(content: str | None) -> None:
+    assert spliced(NUMBERED, message(content=content, tool_calls=[{**json.loads(CALL), "id": "x"}])) is None
+
+
+def test_calls_numbered_anew_in_another_order_are_other_calls() -> None:
+    record = msgspec.structs.replace(NUMBERED, calls=(Foreign("a", "get_weather"), Foreign("b", "bash")))
+    calls = [{"id": name, "type": "function", "function": {"name": name}} for name in ("get_weather", "bash")]
+    assert spliced(record, message(content="Hm", tool_calls=calls)) is not None
+    assert spliced(record, message(content="Hm", tool_calls=calls[::-1])) is None
+
+
+def test_a_call_of_ours_whose_id_the_client_gave_to_its_own_gets_another_and_so_does_its_result() -> None:
+    other = OWN.replace(b"call_o", b"call_p")
+    record = msgspec.structs.replace(
+        NUMBERED,
+        siblings=(Sibling(0, OWN), Sibling(2, other)),
+        after=(RESULT, RESULT.replace(b"call_o", b"call_p")),
+        calls=(Foreign("call_w", "get_weather"), Foreign("call_x", "get_weather")),
+    )
+    mine = [CALL.replace(b"call_w", b"call_o"), CALL.replace(b"call_w", b"read00000")]
+    found = spliced(record, b'{"role":"assistant","content":"Hm","tool_calls":[%b,%b]}' % tuple(mine))
+    assert found is not None
+    said, *results = map(json.loads, found)
+    assert [call["id"] for call in said["tool_calls"]] == ["read00001", "call_o", "call_p", "read00000"]
+    assert [one["tool_call_id"] for one in results] == ["read00001", "call_p"]
+
+
 def test_reasoning_of_the_rounds_before_is_not_said_twice() -> None:
     record = msgspec.structs.replace(SILENT, reasoning={"reasoning_content": "First. "})
     found = spliced(record, message(content="It is 7.", reasoning_content="First. Then."))

@@ -112,7 +112,10 @@ async def test_the_model_reads_an_original_back_and_the_client_never_knows(strea
         assert [m["role"] for m in again[len(asked) :]] == ["assistant", "user"]
 
 
-async def test_a_call_of_the_clients_beside_ours_reaches_it_alone() -> None:
+@pytest.mark.parametrize(("kept_as", "ours"), [("theirs", "own"), ("D681PevKs", "own"), ("own", "read00000")])
+async def test_a_call_of_the_clients_beside_ours_reaches_it_alone_under_whatever_id_it_keeps_it(
+    kept_as: str, ours: str
+) -> None:
     both = called(UNKNOWN)
     both["tool_calls"].append({"id": "theirs", "type": "function", "function": {"name": "read_log", "arguments": "{}"}})
     async with scripted([OK]) as upstream, running(upstream.base, planner=planned(upstream)) as proxy:
@@ -121,10 +124,11 @@ async def test_a_call_of_the_clients_beside_ours_reaches_it_alone() -> None:
         answer = json.loads(await ask(proxy, talk(15)))
         shown = answer["choices"][0]["message"]
         assert [one["id"] for one in shown["tool_calls"]] == ["theirs"]
-        await ask(proxy, [*talk(15), shown, result("theirs", "all is well")])
+        shown["tool_calls"][0]["id"] = kept_as
+        await ask(proxy, [*talk(15), shown, result(kept_as, "all is well")])
         sent = json.loads(upstream.requests[-1].body)["messages"]
-        assert [one["id"] for one in sent[-3]["tool_calls"]] == ["own", "theirs"]
-        assert [one["tool_call_id"] for one in sent[-2:]] == ["own", "theirs"]
+        assert [one["id"] for one in sent[-3]["tool_calls"]] == [ours, kept_as]
+        assert [one["tool_call_id"] for one in sent[-2:]] == [ours, kept_as]
         assert UNKNOWN in sent[-2]["content"]
 
 
