@@ -16,6 +16,7 @@ from policies.hidden import Hidden
 from policies.jsonraw import NotJSON, loads
 from policies.paging import LEAST, PAGE, Measure, answered
 from policies.readback_tool import Unclear, asked
+from proxy.decoding import DESCRIBES_CODED, decoded
 from proxy.errors import BrokenOff, Disconnected, Malformed, UpstreamError, error_body, refusal_of
 from proxy.exchange import Exchange
 from proxy.headers import Header, find, to_client
@@ -70,9 +71,8 @@ async def resolve(reply: Reply, way: Way, readback: Readback, *, hides_usage: bo
     Returns the status that the client saw, and the usage of all rounds. Raises UpstreamError where nothing was sent
     yet, and BrokenOff where the response is left incomplete or was ended by an error event.
     """
-    if find(way.headers, b"content-encoding") not in (None, b"identity"):
-        raise Malformed("the upstream compressed an answer that it was asked for as it is")
-    return await _Resolving(reply.status, way, readback, Story(hides_usage=hides_usage)).answer(reply)
+    resolving = _Resolving(reply.status, way, readback, Story(hides_usage=hides_usage))
+    return await resolving.answer(decoded(reply))
 
 
 class _Resolving:
@@ -121,7 +121,7 @@ class _Resolving:
         """The status goes with the first bytes: until then an error of a later round can still have its own."""
         exchange = self._way.exchange
         if not exchange.started:
-            headers = [header for header in self._way.headers if header[0] != b"content-length"]
+            headers = [header for header in self._way.headers if header[0] not in DESCRIBES_CODED]
             length = [] if more or self._is_stream else [(b"content-length", b"%d" % len(piece))]
             await exchange.start(self._status, [*headers, *length])
         await exchange.send({"type": "http.response.body", "body": piece, "more_body": more})
@@ -187,7 +187,8 @@ class _Resolving:
         body = appended(self._way.body, story.before, calls=story.rounds <= MOST_ROUNDS)
         headers = [header for header in outgoing.headers if header[0] not in ONCE]
         try:
-            return await self._way.send(msgspec.structs.replace(outgoing, headers=headers, body=body))
+            reply = await self._way.send(msgspec.structs.replace(outgoing, headers=headers, body=body))
+            return decoded(reply) if reply.status < 300 else reply
         except UpstreamError as error:
             if not self._way.exchange.started:
                 raise

@@ -129,8 +129,9 @@ async def test_an_upstream_that_stays_on_the_line_after_its_end_holds_nobody_up(
     assert read(got.body).text == "so7"
 
 
-async def test_an_answer_that_was_compressed_unasked_is_no_answer() -> None:
-    got, _ = await ask(Reads(), Canned(200, [*EVENTS, (b"content-encoding", b"gzip")], b"x"))
+@pytest.mark.parametrize("coding", [b"snappy", b"gzip"])
+async def test_an_answer_in_a_coding_that_nobody_knows_or_that_it_is_not_in_is_no_answer(coding: bytes) -> None:
+    got, _ = await ask(Reads(), Canned(200, [*EVENTS, (b"content-encoding", coding)], b"x"))
     assert got.status == 502
 
 
