@@ -13,6 +13,7 @@ from proxy.originals import Originals
 from proxy.planner import Call
 from proxy.recall import Conversation
 from proxy.remembered import Memory
+from proxy.reuse import Reuse, Sending
 from proxy.settings import Settings
 
 
@@ -25,6 +26,7 @@ class Memories:
         self.ledger = open_ledger(settings, self._metrics)
         kept = None if settings.ledger == "off" else self.ledger
         self._enforced, self._observed = Memory(kept, metrics.changed), Memory(None, metrics.changed)
+        self._reuse = Reuse()
         self._settling: set[asyncio.Task[None]] = set()
 
     def register(self, registry: CollectorRegistry) -> None:
@@ -48,11 +50,20 @@ class Memories:
         """What was taken out, as it is stored. Raises LedgerFault."""
         return await Originals(self.ledger, tenant).read(ref)
 
-    def settle(self, conversation: Conversation, *, sent: bool) -> None:
-        """What was decided, and not settled so far, is confirmed, or taken back where the upstream did not take it.
-        Nobody waits for it."""
+    def taken(self, conversation: Conversation) -> None:
+        """The upstream took the request: what was decided for it is confirmed."""
+        conversation.taken = True
+        self._settle(conversation)
+
+    def left(self, sending: Sending) -> float | None:
+        """The request is over, and what was decided for it is taken back unless the upstream took it. The share of the
+        request before that was sent again, where that is known."""
+        self._settle(sending.conversation)
+        return self._reuse.over(sending)
+
+    def _settle(self, conversation: Conversation) -> None:
+        """Nobody waits for it."""
         if conversation.unsettled:
-            work = conversation.settle(sent=sent)
-            task = asyncio.get_running_loop().create_task(work)
+            task = asyncio.get_running_loop().create_task(conversation.settle())
             self._settling.add(task)
             task.add_done_callback(self._settling.discard)

@@ -28,6 +28,7 @@ SIZES = (256, 1_024, 4_096, 8_192, 16_384, 32_768, 65_536, 131_072, 262_144, 524
 OVERHEAD = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0)  # seconds
 UPSTREAM = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)  # seconds
 DRIFT = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999, 1.001, 1.01, 1.02, 1.05, 1.1, 1.25, 2.0)  # billed / counted
+REUSE = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999)  # what lies above was sent again whole
 MOST_CHILDREN = 2_000  # of one metric; what would come on top is counted under "other"
 
 
@@ -137,6 +138,12 @@ class Metrics(Collector):
         self._drift = Values(
             "count_drift_ratio", "Prompt tokens that the upstream billed / counted here.", "upstream", DRIFT
         )
+        self._reuse = Values(
+            "prefix_reuse_ratio",
+            "Tokens with which a request begins as the one before it in its conversation did / tokens of that one.",
+            "upstream",
+            REUSE,
+        )
         self._overhead = Values("overhead_seconds", "Time spent on planning, by outcome.", "outcome", OVERHEAD)
         self._upstream = Values("upstream_seconds", "From planned to the response's end.", "upstream", UPSTREAM)
         self._responses = Counts(
@@ -175,6 +182,8 @@ class Metrics(Collector):
         upstream = record.about.upstream
         self._upstream.see(upstream, ending.upstream_seconds)
         self._responses.add(str(ending.status))
+        if ending.reuse is not None:
+            self._reuse.see(upstream, ending.reuse)
         billed = ending.usage.get("prompt_tokens") if ending.usage else None
         if isinstance(billed, int) and billed > 0 and record.forwarded_total:
             self._drift.see(upstream, billed / record.forwarded_total)

@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from policies.annotated import NoteReader
 from policies.compaction import Compaction
 from policies.plan import Plan, untouched
-from policies.request import BadRequest, ChatRequest, Prompt
+from policies.request import BadRequest, ChatRequest
 from proxy.access import Access
 from proxy.bills import Bills
 from proxy.context_api import Context, install
@@ -38,6 +38,7 @@ from proxy.promptfiles import load as load_prompts
 from proxy.readback import Readback
 from proxy.refusals import Answer as Refused
 from proxy.refusals import answer
+from proxy.reuse import Sending
 from proxy.routing import Upstream
 from proxy.servercount import ServerCount
 from proxy.sessions import session_of
@@ -64,7 +65,7 @@ class Note(msgspec.Struct, frozen=True):
     started: float
     planned: float
     learning: Learning
-    sent: Prompt
+    sending: Sending
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -156,7 +157,8 @@ class Planning:
         self.history.add(record)
         shown = headers(record) if self._settings.report_headers else []
         sent = request.prompt if record.observing else made.prompt
-        note = Note(record, call.upstream, started, time.perf_counter(), learning, sent)
+        sending = Sending(about, conversation, request.prompt, sent, made.received if record.observing else made.sent)
+        note = Note(record, call.upstream, started, time.perf_counter(), learning, sending)
         if made.refusal is None or record.observing:
             outcome = self.bills.outcome(request, sent, call.upstream.name)
             back = None if record.observing else self._readback(request, made, learning)
@@ -173,17 +175,17 @@ class Planning:
 
     def answered(self, outcome: Outcome, status: int) -> None:
         if isinstance(outcome.note, Note) and 200 <= status < 300:
-            self.memories.settle(outcome.note.learning.conversation, sent=True)
+            self.memories.taken(outcome.note.learning.conversation)
 
     def finished(self, outcome: Outcome, status: int, usage: dict[str, Any] | None) -> None:
         note = outcome.note
         if not isinstance(note, Note):
             return
         upstream = None if outcome.refusal is not None else time.perf_counter() - note.planned
-        self._telling.finished(note.record, Ending(status, usage, note.planned - note.started, upstream))
-        self.memories.settle(note.learning.conversation, sent=False)  # unless it was answered
+        reuse = self.memories.left(note.sending)
+        self._telling.finished(note.record, Ending(status, usage, note.planned - note.started, upstream, reuse))
         if usage is not None:
-            note.learning.billed(self.engine.counter(note.record.about.model), note.sent, note.record, usage)
+            note.learning.billed(self.engine.counter(note.record.about.model), note.sending.sent, note.record, usage)
 
     def learn(self, outcome: Outcome, error: bytes) -> None:
         if isinstance(outcome.note, Note):

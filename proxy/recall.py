@@ -6,43 +6,26 @@ restart, or from another replica. Before a request leaves, what it adds is writt
 was written before, or could not take it, that is written again.
 """
 
-import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
 import msgspec
 
-from policies.grown import Run, before, leave
 from policies.hidden import Hidden, spliced
-from policies.identity import chain, model_family, root
+from policies.identity import chain
 from policies.plan import Plan
 from policies.recorded import Epoch, Made, Node, Recorded, anew, decoded, encoded, fold
 from policies.recovery import change, recovered
 from policies.refs import Refs
 from policies.request import ChatRequest, Item, Prompt
+from proxy.chained import Chained, Head
 from proxy.ledger import Entry, LedgerFault, Store
 from proxy.originals import Originals, readable, refs_in
 from proxy.planner import Call
 from proxy.remembered import Held, Memory
-from proxy.sessions import named
 
-HASHED_INLINE = 256 * 1024  # bytes of messages; hashing more for the first time is work
 ROLE = b'"assistant"'
-
-
-class Head(msgspec.Struct, frozen=True, array_like=True):
-    """The last request of a conversation that was written down: the canonical hash of each message."""
-
-    hashes: bytes  # 16 bytes each
-
-    @classmethod
-    def decode(cls, value: bytes) -> "Head":
-        """Raises msgspec.DecodeError."""
-        return msgspec.msgpack.decode(value, type=cls)
-
-    def each(self) -> list[bytes]:
-        return [self.hashes[at : at + 16] for at in range(0, len(self.hashes), 16)]
 
 
 Kept = Literal["kept", "again", "without refs"]
@@ -55,11 +38,12 @@ class Conversation:
 
     def __init__(self, memory: Memory, call: Call, request: ChatRequest) -> None:
         self._memory, self._ledger = memory, memory.ledger
-        self._tenant, self._call, self._request = call.tenant, call, request
-        self._root = b""
-        self._links = self._hashes = Run[bytes]()
+        self._tenant, self._request = call.tenant, request
+        self.chained = Chained(memory.hashes, call, request)
         self._known: Held | None = None
         self._built: list[bytes] = []  # links whose nodes are confirmed, or left, with the answer
+        self.taken = False  # by the upstream, which answered with a 2xx
+        self.head = b""  # the last link of what the client sent before, where it changed that
 
     @property
     def refs(self) -> Refs | None:
@@ -77,12 +61,12 @@ class Conversation:
     @property
     def links(self) -> Sequence[bytes]:
         """The chain keys of its messages; empty until something was asked."""
-        return self._links
+        return self.chained.links
 
     @property
     def id(self) -> str:
-        """Of the conversation in the ledger: how it begins, up to its first message that instructs nobody."""
-        return self._links[min(1, len(self._links) - 1)].hex() if self._links else ""
+        """Of the conversation in the ledger."""
+        return self.chained.id
 
     @property
     def unsettled(self) -> bool:
@@ -93,7 +77,7 @@ class Conversation:
         """What is known of the longest known prefix; nothing of a conversation that is new. The same for the same
         request, however often it is asked."""
         if self._known is None and prompt.messages:
-            await self._place(prompt)
+            await self.chained.place()
             self._known = await self._find(prompt)
         return self._known.state if self._known is not None else None
 
@@ -112,7 +96,7 @@ class Conversation:
             if stands is None and plan.originals:
                 return "without refs"
             if isinstance(stands, Node):
-                self._known = Held(held.state.after(stands), self._links[-1])
+                self._known = Held(held.state.after(stands), self.links[-1])
                 return "again"
             added = stands is not None
         self._build(Held(state, held.written, held.behind or node is not None), added=added)
@@ -120,8 +104,8 @@ class Conversation:
 
     def _build(self, held: Held, *, added: bool) -> None:
         """Requests that go on from here find `held`; the answer to this one settles all nodes that it builds on."""
-        link, claims = self._links[-1], self._memory.claims
-        self._built = claims.join(self._links[:-1] if added else self._links)
+        link, claims = self.links[-1], self._memory.claims
+        self._built = claims.join(self.links[:-1] if added else self.links)
         if added:
             claims.added(link)
             self._built.append(link)
@@ -132,7 +116,7 @@ class Conversation:
         """The node that stands in the ledger already, where it is another; None where nothing could be written."""
         if self._ledger is None:
             return None
-        key = self._links[-1].hex()
+        key = self.links[-1].hex()
         entries = [Entry("original", ref, text, self.id) for ref, text in originals.items()]
         entries.append(Entry("node", key, encoded(node), self.id))
         try:
@@ -147,19 +131,19 @@ class Conversation:
             return None
         return "added"
 
-    async def settle(self, *, sent: bool) -> None:
-        """The upstream answered: `sent` with a 2xx. What nobody got an answer for was not decided."""
+    async def settle(self) -> None:
+        """What was decided stands where the request was `taken`; what nobody got an answer for was not decided."""
         built, self._built = self._built, []
         if not built or self._ledger is None:
             return
         claims = self._memory.claims
         with suppress(LedgerFault):  # counted where it happened; what was written stands unconfirmed
-            if sent:
+            if self.taken:
                 for link in built:
                     claims.confirm(link)
                 await self._ledger.confirm(self._tenant, "node", [link.hex() for link in built])
-                value = msgspec.msgpack.encode(Head(b"".join(self._hashes)))
-                await self._ledger.put(self._tenant, Entry("head", self._head_key(), value, self.id))
+                value = msgspec.msgpack.encode(self.chained.head)
+                await self._ledger.put(self._tenant, Entry("head", self.chained.head_key, value, self.id))
                 return
             left = {link: times for link in built if (times := claims.leave(link))}
             for link in left:
@@ -170,31 +154,17 @@ class Conversation:
 
     async def record(self, hidden: Hidden) -> None:
         """Rounds that the client does not see, in the answer to this request. Raises LedgerFault."""
-        self._memory.hold_round(self._links[-1], hidden)
+        self._memory.hold_round(self.links[-1], hidden)
         if self._ledger is not None:
-            key = self._links[-1].hex()
+            key = self.links[-1].hex()
             await self._ledger.add(self._tenant, [Entry("round", key, hidden.encode(), self.id)])
             await self._ledger.confirm(self._tenant, "round", [key])
 
-    async def _place(self, prompt: Prompt) -> None:
-        """Its chain, which goes on from that of the request before."""
-        self._root = root(self._tenant, self._call.upstream.name, model_family(self._request.model))
-        known, left = before(prompt.messages, self._root)
-        told: tuple[Run[bytes], Run[bytes]] = left or (Run(), Run())
-        new, hashes = prompt.messages[known:], self._memory.hashes
-        if sum(len(item.raw) for item in new) > HASHED_INLINE:
-            added = await asyncio.to_thread(hashes.of, new)
-        else:
-            added = hashes.of(new)
-        self._hashes = told[0].and_then(added)
-        self._links = told[1].and_then(chain(told[1][-1] if known else self._root, added))
-        leave(prompt.messages, self._root, (self._hashes, self._links))
-
     async def _find(self, prompt: Prompt) -> Held:
-        covered, held = self._memory.state(self._links)
-        if covered < len(self._links):
+        covered, held = self._memory.state(self.links)
+        if covered < len(self.links):
             held = await self._further(covered, held)
-        last = next((at for at in range(len(self._links) - 1, 0, -1) if ROLE in prompt.messages[at].raw), 0)
+        last = next((at for at in range(len(self.links) - 1, 0, -1) if ROLE in prompt.messages[at].raw), 0)
         if covered < last and (held is None or held.state.count < last):
             held = await self._recovered() or held
         held = held or Held(Recorded.nothing())
@@ -208,7 +178,7 @@ class Conversation:
         that memory holds, which keeps them for as long as they are used."""
         if self._ledger is None:
             return held
-        links = self._links[covered:]
+        links = self.links[covered:]
         before = [held.written] if held is not None and held.written else []
         try:
             found = await self._ledger.get(self._tenant, "node", [link.hex() for link in (*before, *links)])
@@ -240,36 +210,38 @@ class Conversation:
     async def _recovered(self) -> Held | None:
         """Where the client changed what it sent before: what was decided for those messages that are still there, in a
         declared epoch."""
-        if self._ledger is None or len(self._links) < 2:
+        if self._ledger is None or len(self.links) < 2:
             return None
         try:
-            key = self._head_key()
+            key = self.chained.head_key
             head = readable(Head.decode, await self._ledger.get(self._tenant, "head", [key]), key)
             if head is None:
                 return None
             old = head.each()
-            if old == self._hashes[: len(old)]:
+            if old == self.chained.hashes[: len(old)]:
                 return None
-            links = [link.hex() for link in chain(self._root, old)]
+            links = [link.hex() for link in chain(self.chained.root, old)]
             found = await self._ledger.get(self._tenant, "node", links)
         except LedgerFault:
             return None
         nodes = (readable(decoded, found, link) for link in links)
         state = fold(node for node in nodes if node is not None)
-        pairs = recovered(dict(enumerate(old)), self._hashes)
+        pairs = recovered(dict(enumerate(old)), self.chained.hashes)
         if state is None or not pairs:
             return None
         made = {new: state.made[then] for new, then in pairs.items() if then in state.made}
-        epoch = Epoch(state.epoch.number + 1, state.epoch.level, "client", len(self._links))
+        epoch = Epoch(state.epoch.number + 1, state.epoch.level, "client", len(self.links))
         there = await self._behind(made.values())
         made = {at: one for at, one in made.items() if refs_in([one]) <= there.keys()}
-        self._memory.changed(change(old, self._hashes, pairs))
+        self._memory.changed(change(old, self.chained.hashes, pairs))
+        self.head = bytes.fromhex(links[-1])
         return Held(Recorded(max(pairs) + 1, epoch, made, state.sent, moved=True))
 
     async def _with_rounds(self, prompt: Prompt, state: Recorded, begin: int) -> Recorded:
         """The state with hidden rounds in front of, or inside, the assistant's messages from index `begin` on; in what
         memory covers they stand already."""
-        asked = {at: self._links[at - 1] for at in range(begin, len(prompt.messages))}
+        links = self.links
+        asked = {at: links[at - 1] for at in range(begin, len(prompt.messages))}
         asked = {at: link for at, link in asked.items() if ROLE in prompt.messages[at].raw}
         made: dict[int, Made] = {}
         for at, hidden in (await self._rounds(asked)).items():
@@ -288,11 +260,6 @@ class Conversation:
                 stored = {}
             found.update({missing[key]: readable(Hidden.decode, stored, key) for key in stored})
         return {at: hidden for at, hidden in found.items() if hidden is not None}
-
-    def _head_key(self) -> str:
-        """By the name that the client gave, else by its first message behind the instructions."""
-        label = named(self._request, self._call).encode("utf-8", "surrogatepass") or b"".join(self._hashes[1:2])
-        return chain(self._root, [label])[0].hex()
 
 
 def _hidden(raws: tuple[bytes, ...], item: Item) -> Made:

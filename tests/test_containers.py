@@ -37,11 +37,16 @@ def test_the_grace_of_compose_outlasts_the_draining_of_streams() -> None:
 def test_every_metric_that_an_alert_reads_is_exported() -> None:
     settings = Settings.load(upstream="http://127.0.0.1:1/v1")
     registry = create_app(settings, planner=planner_of(settings)).state.registry
-    exported = {family.name + ("_total" if family.type == "counter" else "") for family in registry.collect()}
+    endings = {"counter": ["_total"], "histogram": ["_sum", "_count"]}
+    exported = {family.name + end for family in registry.collect() for end in endings.get(family.type, [""])}
     used = set(re.findall(r"edgewise_[a-z_]+", read("docker/alerts.yml")))
     assert used - exported == set()
     assert used == {
+        "edgewise_client_changes_total",
+        "edgewise_epochs_total",
         "edgewise_upstream_responses_total",
         "edgewise_fallbacks_total",
         "edgewise_planner_failures_total",
+        "edgewise_prefix_reuse_ratio_sum",
+        "edgewise_prefix_reuse_ratio_count",
     }

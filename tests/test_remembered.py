@@ -43,7 +43,8 @@ class Desk:
         conversation = Conversation(self.memory, CALL, request)
         known = await conversation.recall(request.prompt)
         kept = await conversation.keep(decided(messages, known, at))
-        await conversation.settle(sent=True)
+        conversation.taken = True
+        await conversation.settle()
         return kept, known
 
     async def original(self) -> bytes | None:
