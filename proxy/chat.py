@@ -72,7 +72,8 @@ async def _relay(state: State, exchange: Exchange, reply: Reply, outcome: Outcom
     is_stream = (find(headers, b"content-type") or b"").startswith(b"text/event-stream")
     headers += [UNBUFFERED, *outcome.headers] if is_stream else outcome.headers
     if outcome.readback is not None and reply.status < 300:
-        way = Way(exchange, headers, outcome.headers, out, outcome.body, partial(sent, state), _FailOpen(state, call))
+        send, guard = partial(sent, state), _FailOpen(state, call)
+        way = Way(exchange, headers, outcome.headers, out, outcome.body, send, guard, state.reads)
         return await resolve(reply, way, outcome.readback, hides_usage=outcome.hides_usage)
     tap = Tap.of(stream=is_stream) if reply.status < 500 and find(headers, b"content-encoding") is None else None
     show = relay_quietly if outcome.hides_usage and is_stream else relay

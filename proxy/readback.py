@@ -24,6 +24,7 @@ from proxy.readback_answer import Answer, Story, asks_again, assistant, has_sibl
 from proxy.readback_body import Body
 from proxy.readback_calls import Slot
 from proxy.readback_events import event_of
+from proxy.readback_metrics import ReadbackMetrics, Result
 from proxy.readback_stream import Stream
 from proxy.relay import relay
 from proxy.retry import hold
@@ -53,7 +54,7 @@ class Readback(msgspec.Struct, frozen=True):
 class Way(msgspec.Struct, frozen=True):
     """Between client and upstream. `headers` are those of the response, `added` the proxy's own among them; `outgoing`
     is the request as it left with its `body`, and `send` the way for more of them; `guard` lets errors of the store
-    pass."""
+    pass, and `counts` are of all requests."""
 
     exchange: Exchange
     headers: Sequence[Header]
@@ -62,6 +63,7 @@ class Way(msgspec.Struct, frozen=True):
     body: bytes
     send: Callable[[Outgoing], Awaitable[Reply]]
     guard: AbstractContextManager[Any]
+    counts: ReadbackMetrics
 
 
 async def resolve(reply: Reply, way: Way, readback: Readback, *, hides_usage: bool) -> tuple[int, Usage | None]:
@@ -154,28 +156,30 @@ class _Resolving:
     async def _results(self, answer: Answer) -> list[bytes]:
         results: list[bytes] = []
         for slot in answer.calls.mine:
-            text = await self._read(slot.arguments)
+            said, text = await self._read(slot.arguments)
+            self._way.counts.read(said)
             self._take_room(text)
             results.append(result(self._id(slot, answer), text))
         return results
 
-    async def _read(self, arguments: str) -> str:
+    async def _read(self, arguments: str) -> tuple[Result, str]:
         if self._story.rounds >= MOST_ROUNDS:
-            return USED_UP
+            return "used_up", USED_UP
         if self._room is not None and self._room < LEAST + MESSAGE:
-            return NO_ROOM
+            return "no_room", NO_ROOM
         try:
             ask = asked(arguments)
         except Unclear as unclear:
-            return f"[{unclear}]"
+            return "unclear", f"[{unclear}]"
         is_read = False
         with self._way.guard:
             original = await self._readback.read(ask.ref)
             is_read = True
         if not is_read:
-            return BROKEN
+            return "broken", BROKEN
         cap = PAGE if self._room is None else min(PAGE, self._room - MESSAGE)
-        return await asyncio.to_thread(answered, ask, original, measure=self._readback.measure, cap=cap)
+        text = await asyncio.to_thread(answered, ask, original, measure=self._readback.measure, cap=cap)
+        return "missing" if original is None else "answered", text
 
     def _take_room(self, text: str) -> None:
         if self._room is not None:
@@ -186,6 +190,7 @@ class _Resolving:
         outgoing, story = self._way.outgoing, self._story
         body = appended(self._way.body, story.before, calls=story.rounds <= MOST_ROUNDS)
         headers = [header for header in outgoing.headers if header[0] not in ONCE]
+        self._way.counts.asked_again()
         try:
             reply = await self._way.send(msgspec.structs.replace(outgoing, headers=headers, body=body))
             return decoded(reply) if reply.status < 300 else reply

@@ -14,6 +14,7 @@ from prometheus_client import (
 from policies.opener import Opener
 from proxy.access import Access
 from proxy.planner import Planner
+from proxy.readback_metrics import ReadbackMetrics
 from proxy.retry import Patience
 from proxy.routing import Routes
 from proxy.settings import Settings
@@ -22,13 +23,15 @@ from proxy.upstream import Transport
 
 @dataclass(frozen=True)
 class State:
-    """`registry` holds every metric of this app; `planner_failures` counts what failed open."""
+    """`registry` holds every metric of this app; `planner_failures` counts what failed open, `reads` what was
+    read back."""
 
     settings: Settings
     transport: Transport
     planner: Planner
     registry: CollectorRegistry
     planner_failures: Counter
+    reads: ReadbackMetrics
     routes: Routes
     access: Access
     patience: Patience = field(default_factory=Patience)
@@ -46,4 +49,6 @@ class State:
             "Requests whose planning broke and that were forwarded as received.",
             registry=registry,
         )
-        return cls(settings, transport, planner, registry, failures, settings.routes, settings.access)
+        reads = ReadbackMetrics()
+        registry.register(reads)
+        return cls(settings, transport, planner, registry, failures, reads, settings.routes, settings.access)
