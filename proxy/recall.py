@@ -96,10 +96,10 @@ class Conversation:
             if stands is None and plan.originals:
                 return "without refs"
             if isinstance(stands, Node):
-                self._known = Held(held.state.after(stands), self.links[-1])
+                self._known = Held.of(held.state.after(stands), self.links[-1])
                 return "again"
             added = stands is not None
-        self._build(Held(state, held.written, held.behind or node is not None), added=added)
+        self._build(held.but(state, behind=held.behind or node is not None), added=added)
         return "kept"
 
     def _build(self, held: Held, *, added: bool) -> None:
@@ -109,7 +109,7 @@ class Conversation:
         if added:
             claims.added(link)
             self._built.append(link)
-            held = Held(held.state, link)
+            held = msgspec.structs.replace(held, written=link, behind=False)
         self._memory.hold(link, held)
 
     async def _add(self, node: Node, originals: Mapping[str, bytes]) -> Node | Literal["added"] | None:
@@ -171,7 +171,7 @@ class Conversation:
         if not held.state.sent.own:
             return held
         state = await self._with_rounds(prompt, held.state, max(1, covered, held.state.count))
-        return held if state is held.state else msgspec.structs.replace(held, state=state)
+        return held.but(state, behind=held.behind)
 
     async def _further(self, covered: int, held: Held | None) -> Held | None:
         """What the ledger has of the links that memory does not cover; and whether it still has the newest of those
@@ -191,8 +191,8 @@ class Conversation:
             return held
         state = fold(nodes.values(), held.state if held is not None else None)
         if state is None:  # one of them is missing: they say nothing without it
-            return msgspec.structs.replace(held, behind=True) if held is not None else None
-        return Held(state, max(nodes, key=links.index))
+            return held.but(held.state, behind=True) if held is not None else None
+        return Held.of(state, max(nodes, key=links.index))
 
     async def _behind(self, made: Collection[Made]) -> dict[str, bytes]:
         """Originals to which `made` shows a way, for this conversation to keep them from now on."""
@@ -205,7 +205,7 @@ class Conversation:
         nowhere else, so that the conversation has to begin anew."""
         made = held.state.made.values()
         is_whole = (await self._behind(made)).keys() == refs_in(made)
-        return Held(held.state, held.written, behind=True) if is_whole else None
+        return held.but(held.state, behind=True) if is_whole else None
 
     async def _recovered(self) -> Held | None:
         """Where the client changed what it sent before: what was decided for those messages that are still there, in a
@@ -235,7 +235,7 @@ class Conversation:
         made = {at: one for at, one in made.items() if refs_in([one]) <= there.keys()}
         self._memory.changed(change(old, self.chained.hashes, pairs))
         self.head = bytes.fromhex(links[-1])
-        return Held(Recorded(max(pairs) + 1, epoch, made, state.sent, moved=True))
+        return Held.of(Recorded(max(pairs) + 1, epoch, made, state.sent, moved=True))
 
     async def _with_rounds(self, prompt: Prompt, state: Recorded, begin: int) -> Recorded:
         """The state with hidden rounds in front of, or inside, the assistant's messages from index `begin` on; in what

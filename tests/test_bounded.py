@@ -36,3 +36,17 @@ def test_what_takes_the_place_of_another_is_counted_once() -> None:
     held.drop("a")
     held.drop("b")
     assert (held.get("a"), held.size) == (None, 0)
+
+
+def test_one_object_under_several_keys_has_its_bytes_once() -> None:
+    held: Bounded[str, list[int]] = Bounded(10, 100)
+    one, other = [1], [1]
+    for key in "abc":
+        held.hold(key, one, 60)
+    assert (held.size, len(held)) == (60, 3)
+    held.hold("c", one, 60)
+    held.drop("a")
+    assert (held.size, len(held)) == (60, 2)
+    held.hold("d", other, 60)
+    assert [held.get(key) for key in "abcd"] == [None, None, None, [1]]
+    assert held.size == 60

@@ -7,15 +7,17 @@ import pytest
 from support.ledgers import ALICE, Clock
 from support.prompts import Message, calls, chat, planned, result, said, system, user
 
+from policies.hidden import Hidden
 from policies.levels import Level
 from policies.plan import Plan
 from policies.recorded import UNSAID, Epoch, Made, Node, Recorded, Sent
 from policies.refs import Refs
+from proxy.chained import Chained
 from proxy.ledger import Entry, Limits
 from proxy.ledger.memory import MemoryLedger
 from proxy.planner import Call
 from proxy.recall import Conversation, Kept
-from proxy.remembered import STATES, Claims, Held, Memory
+from proxy.remembered import ROUNDS_BYTES, STATES, STATES_BYTES, Claims, Held, Memory
 from proxy.routing import Upstream
 
 CALL = Call("ew_1", (), ALICE, Upstream("api.example", "http://a.test/v1"))
@@ -46,6 +48,11 @@ class Desk:
         conversation.taken = True
         await conversation.settle()
         return kept, known
+
+    async def links(self, messages: Sequence[Message]) -> Sequence[bytes]:
+        chained = Chained(self.memory.hashes, CALL, chat(list(messages)))
+        await chained.place()
+        return chained.links
 
     async def original(self) -> bytes | None:
         return (await self.ledger.get(ALICE, "original", [REF])).get(REF)
@@ -96,6 +103,68 @@ async def test_what_expired_while_it_was_held_is_stored_again(desk: Desk) -> Non
     assert known is not None
     assert known.made == {2: STUB}
     assert await desk.original() == TEXT.encode()
+
+
+def crowded(memory: Memory, *, but: int) -> None:
+    """As many large states as fit in all, less so many."""
+    raw = b"x" * (STATES_BYTES // 8)
+    for number in range(8 - but):
+        state = msgspec.structs.replace(Recorded.nothing(), made={0: Made((raw,), "clip", "long")})
+        memory.hold(b"other %d" % number, Held.of(state))
+
+
+@pytest.mark.parametrize(("but", "expected"), [(0, 0), (1, len(TALK))])
+async def test_what_other_conversations_push_out_of_memory_is_asked_of_the_ledger(
+    desk: Desk, but: int, expected: int
+) -> None:
+    await desk.turn(TALK, at=2)
+    links = await desk.links(TALK)
+    assert desk.memory.state(links)[0] == len(TALK)
+    crowded(desk.memory, but=but)
+    assert desk.memory.state(links)[0] == expected
+    messages = [*TALK, said("And?"), user("On.")]
+    _, known = await desk.turn(messages)
+    assert known is not None
+    assert known.made == {2: STUB}
+    assert desk.memory.state(await desk.links(messages))[0] == len(messages)
+
+
+async def test_hidden_rounds_that_others_push_out_are_asked_of_the_ledger(desk: Desk) -> None:
+    asked, hidden = (
+        [user("Look.")],
+        Hidden(before=(b'{"role":"user","content":"read"}',), visible="Seen.", text="Seen."),
+    )
+    conversation = Conversation(desk.memory, CALL, chat(asked))
+    await conversation.recall(chat(asked).prompt)
+    await conversation.record(hidden)
+    link = (await desk.links(asked))[-1]
+    for number in range(8):
+        assert desk.memory.round(link) == hidden
+        desk.memory.hold_round(b"%d" % number, Hidden(after=(b"x" * (ROUNDS_BYTES // 8),)))
+    assert desk.memory.round(link) is not None
+    for number in range(8):
+        desk.memory.hold_round(b"%d more" % number, Hidden(after=(b"x" * (ROUNDS_BYTES // 8),)))
+    assert desk.memory.round(link) is None
+    stored = await desk.ledger.get(ALICE, "round", [link.hex()])
+    assert Hidden.decode(stored[link.hex()]) == hidden
+    messages = [*asked, said("Seen."), user("On.")]
+    state = Recorded(1, EPOCH, {}, Sent(own=True))
+    desk.memory.hold(link, Held.of(state))
+    known = await Conversation(desk.memory, CALL, request := chat(messages)).recall(request.prompt)
+    assert known is not None
+    assert known.made[1].raws[0] == hidden.before[0]
+
+
+async def test_a_state_that_nothing_was_added_to_is_held_once_however_many_requests_go_on_from_it(desk: Desk) -> None:
+    await desk.turn(TALK, at=2)
+    size, messages = desk.memory.size, list(TALK)
+    assert size == len(STUB.raws[0])
+    for _ in range(5):
+        messages += [said("And?"), user("On.")]
+        await desk.turn(messages)
+    assert desk.memory.size == size
+    await desk.turn([*messages, said("And?"), result("c", TEXT)], at=len(messages) + 1)
+    assert desk.memory.size == 3 * size
 
 
 async def test_a_conversation_whose_originals_are_nowhere_begins_anew(desk: Desk) -> None:
