@@ -79,11 +79,16 @@ def clipped(text: str, cut: Cut, measure: Measure, back: str = "", known: _Known
         return text
     parts = [text[:start].removesuffix("\n")] if start else []
     named = known.named if known else digest(text[start:end], cut.digest, measure=measure)
-    lines = [one for one in known.lines if start <= one.at < end] if known else alarms(text, start, end)
+    lines = [one for one in known.lines if start <= one.at < end] if known else _alarms(text, start, end, cut.lines)
     parts.append(note(text, start, end, named=named, back=back))
     parts.extend(_numbered(text, lines[: cut.lines]))
     parts.extend([text[end:]] if end < len(text) else [])
     return "\n".join(parts)
+
+
+def _alarms(text: str, start: int, end: int, most: int) -> list[Alarm]:
+    """None where none is to be shown: they are looked for word by word."""
+    return alarms(text, start, end) if most else []
 
 
 def note(text: str, start: int, end: int, *, named: str, back: str) -> str:
@@ -108,13 +113,15 @@ def _numbered(text: str, lines: list[Alarm]) -> list[str]:
 
 def _fitted(text: str, target: int, share: float, measure: Measure, back: str) -> str:
     lines, named = min(target // 300, 30), min(target // 6, 200)
-    known = _Known(digest(text, named, measure=measure), alarms(text, 0, len(text))) if len(text) > LONG else None
+    known = None
+    if len(text) > LONG:
+        known = _Known(digest(text, named, measure=measure), _alarms(text, 0, len(text), lines))
     fixed = measure(clipped(text, Cut(0, 0, lines, named), measure, back, known))
     best, fits, over = "", 0.0, float(len(text))
     chars = max(target - fixed, 0) * _density(text, target, measure)
     if known is not None and len(text) <= LONGER:
         start, end = int(chars * share), len(text) - int(chars * (1 - share))
-        known = _Known(digest(text[start:end], named, measure=measure), alarms(text, start, end))
+        known = _Known(digest(text[start:end], named, measure=measure), _alarms(text, start, end, lines))
         fixed = measure(clipped(text, Cut(0, 0, lines, named), measure, back, known))
         chars = max(target - fixed, 0) * _density(text, target, measure)
     for _ in range(_TRIES):

@@ -30,6 +30,7 @@ _TOKEN = re.compile(
     r"""
       (?P<key> (?P<q>["'])[^"'\\\n]{1,64}(?P=q)\s?:              # a member's name in JSON or in Python's repr
              | (?<![^\s{,(])[A-Za-z_][\w-]{0,40}(?::(?=\s)|=(?=[^\s=])) )  # a label in YAML or in a log line
+    | (?P<url> (?<![A-Za-z0-9+.]) [a-z][a-z0-9+.]{1,11}://[A-Za-z0-9._~:/?\#@!$&*+,;=%-]*[A-Za-z0-9/\#@$&*+=%_~-] )
     | (?<!\w)"(?P<double>[^"\\\n\ud800-\udfff]{2,})"(?!\w)
     | (?<![^\s:=,(\[{])'(?P<single>[^'\\\n\ud800-\udfff]{2,160})'             # not the apostrophe of a word
     | [\u201c\u300a\u300c](?P<cjk>[^\u201d\u300b\u300d\n\ud800-\udfff]{2,48})[\u201d\u300b\u300d]
@@ -41,16 +42,16 @@ _TOKEN = re.compile(
 )  # fmt: skip
 _NAMING = re.compile(  # the members and labels whose values are passed on
     r"""(?:^|[_\-\s"']|(?<=[a-z])(?=[A-Z]))
-        (?i:name|ids?|key|code|path|url|uri|file|email|ref|number|no|uuid|slug|sku
+        (?i:(?:user|file|host)?name|title|ids?|key|code|path|url|uri|file|email|ref|number|no|uuid|slug|sku
            |lat|l(?:on|ng)|(?:lat|long)itude) ["'\s]* [:=]$""",
     re.VERBOSE,
 )
+_KEYED = re.compile(r"[/@]|\d{3}|\d{4}-\d\d|[a-z]\.[a-z]{2,4}\W*$")  # members that are named by an id
 _ESCAPE = re.compile(r"""\\{1,16}(?:(["'nrt])|u([0-9a-fA-F]{4}))""")  # JSON inside JSON strings, at any depth
 _ESCAPED = {"n": "\n", "r": "\n", "t": "\t"}
 _TAG = re.compile(r"#[A-Za-z]")
 _EDGE = ".:!?#&-+~$€£¥…"
 _SYNTAX = re.compile(r"[{}\[\]<>]|^\W*$")
-_SPLIT = re.compile(r"[\s,;()<>=]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _CLOCK = re.compile(r"(\d{4}-\d\d-\d\d)T\d\d:\d\d.*")  # the day is what calls are made with
 _URL = re.compile(r"[a-z][a-z0-9+.]{1,11}://.+")
@@ -141,6 +142,8 @@ def _words(part: str, read: set[tuple[str, int, str]]) -> Iterator[tuple[int, st
         text = match[kind]
         if kind == "key":
             named = 2 if _NAMING.search(text) else 0
+            if _KEYED.search(text):  # a map from ids or paths
+                yield match.start(), text.rstrip(":= ").strip("\"'"), 0
             continue
         bonus, named = named, 0
         seen = (text, bonus, kind)
@@ -149,8 +152,12 @@ def _words(part: str, read: set[tuple[str, int, str]]) -> Iterator[tuple[int, st
         read.add(seen)
         if kind == "word":
             yield from _bare(match.start(), text, bonus)
+        elif kind == "url":
+            yield match.start(), _stripped(text), bonus
+        elif _is_short(text):
+            yield match.start(), _stripped(text) if " " not in text else text.strip(), 1 + bonus
         else:
-            yield from _phrase(match.start(), text, 1 + bonus)
+            yield from ((match.start() + at, word, more) for at, word, more in _words(text, read))
 
 
 def _bare(at: int, word: str, bonus: int) -> Iterator[tuple[int, str, int]]:
@@ -160,13 +167,9 @@ def _bare(at: int, word: str, bonus: int) -> Iterator[tuple[int, str, int]]:
         yield from ((at, _stripped(piece), 0) for piece in _CJK.split(word))
 
 
-def _phrase(at: int, phrase: str, bonus: int) -> Iterator[tuple[int, str, int]]:
-    if " " not in phrase:
-        yield at, _stripped(phrase), bonus
-    elif len(phrase) <= PHRASE and phrase.count(" ") <= 3 and not _SYNTAX.search(phrase):
-        yield at, phrase.strip(), bonus
-    else:
-        yield from ((at, _stripped(word), 0) for word in _SPLIT.split(phrase))
+def _is_short(quoted: str) -> bool:
+    """A value rather than a text."""
+    return " " not in quoted or (len(quoted) <= PHRASE and quoted.count(" ") <= 3 and not _SYNTAX.search(quoted))
 
 
 def _stripped(word: str) -> str:

@@ -34,23 +34,23 @@ def _give_back_until(draft: Draft, editor: Editor, enough: int) -> None:
     is one list, the first tool brings the frame of all). A round that did not fit is undone, and the edit of it that
     was furthest off is taken to cost as much more as was missed, so that the next round tries another.
     """
-    for _ in range(TRIES):
+    for _ in range(TRIES if draft.total <= draft.limit else 0):
         before, total = editor.snapshot(), draft.total
         taken = editor.refill(draft.limit, enough)
         _regrow(draft, editor, min(draft.limit, enough))
         expected = draft.total
         draft.rebill()
         if draft.total <= draft.limit:
-            if draft.total == total:
+            if draft.total == total and not taken:
                 return
             continue
-        missed = draft.total - min(expected, draft.limit)
+        missed, cost = draft.total - min(expected, draft.limit), draft.total - total
         culprit = _furthest_off(draft, taken)
         editor.restore(before)
         if culprit is not None:
             editor.costs_more(culprit, missed)
-        else:
-            enough -= missed
+        else:  # what was said at greater length cost more than that: so much less is asked for
+            enough = total + int(NEAR * (enough - total) * (draft.limit - total) / cost)
 
 
 def _furthest_off(draft: Draft, taken: Sequence[Entry]) -> Entry | None:

@@ -17,7 +17,14 @@ def found(text: str) -> list[str]:
     [
         ('{"reservation_id": "4OG6T3", "flight": "HAT123"}', "4OG6T3 HAT123"),
         ("see TCK-4821, then mail li@x.cn.", "TCK-4821 li@x.cn"),
-        ("open https://a.example/x?id=7&p=q now", "https://a.example/x?id"),
+        ("open https://a.example/x?id=7&p=q now", "https://a.example/x?id=7&p=q"),
+        ("see https://a.example/x, or (https://b.example/y).", "https://a.example/x https://b.example/y"),
+        (
+            "{\"result\": \"'a_report.pdf' moved to 'old/a_report.pdf' for good, as you said\"}",
+            "a_report.pdf old/a_report.pdf",
+        ),
+        ('{"/srv/a.csv": {"rows": 3}, "seats": 2, "TCK-4821": null}', "/srv/a.csv TCK-4821"),
+        ('{"username": "kong"}', "kong"),
         ('"url": "https://a.example/x?id=7&p=q"', "https://a.example/x?id=7&p=q"),
         ("commit 9f8e7d6c5b4a in /srv/app/main.py", "9f8e7d6c5b4a /srv/app/main.py"),
         ("id: 550e8400-e29b-41d4-a716-446655440000", "550e8400-e29b-41d4-a716-446655440000"),

@@ -12,8 +12,8 @@ import msgspec
 from policies.counting import Bill, Encoding
 from policies.counting.families import Family, plain
 from policies.counting.images import Area, Flat, Images, Tiles
-from policies.counting.memo import Memo
-from policies.counting.openai import REMEMBERED, OpenAICounter
+from policies.counting.memo import REMEMBERED, Memo
+from policies.counting.openai import OpenAICounter
 from policies.facts import Facts
 from policies.request import Item, Prompt
 

@@ -6,6 +6,8 @@ from typing import Generic, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
+REMEMBERED = 65_536  # messages, and as many tools and rounds, in each of two generations
+
 
 class Memo(Generic[K, V]):
     """A map that forgets what was not asked for lately.

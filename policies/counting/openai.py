@@ -13,8 +13,8 @@ from policies.counting import Bill, Costs, Encoding
 from policies.counting.bodies import body, ending, opened
 from policies.counting.families import Family
 from policies.counting.formats import name, schema_of, section
-from policies.counting.memo import Memo
-from policies.counting.rounds import arguments, calls_text, results_tokens, shares
+from policies.counting.memo import REMEMBERED, Memo
+from policies.counting.rounds import Results, arguments, calls_text, shares
 from policies.counting.tools import Tool, count_tool, frame
 from policies.facts import RESULTS, Facts, closed
 from policies.grown import Grown, Run, before, leave, now
@@ -22,7 +22,6 @@ from policies.jsonraw import NotJSON, elements, loads
 from policies.messages import Message
 from policies.request import Item, Prompt
 
-REMEMBERED = 65_536  # messages, and as many tools and rounds, in each of two generations
 SYSTEM = frozenset(["system", "developer"])
 V = TypeVar("V")
 
@@ -59,6 +58,7 @@ class OpenAICounter:
         self._facts: Memo[bytes, Facts] = Memo(REMEMBERED)
         self._tools: Memo[bytes, Tool] = Memo(REMEMBERED)
         self._rounds: Memo[tuple[bytes, ...], _Round] = Memo(REMEMBERED)
+        self._results = Results(encoding, wide=family.wide)
         self._names: Memo[str, int] = Memo(REMEMBERED)
         self._formats: Memo[bytes, _Format] = Memo(1024)
         self._functions: Memo[bytes, tuple[Tool, ...]] = Memo(1024)
@@ -204,7 +204,7 @@ class OpenAICounter:
         rest = family.parallel - family.parallel // 2
         if not bodies:
             return _Round((asked,), rest)
-        listed = results_tokens([one.text for one in bodies], self._encoding, wide=family.wide)
+        listed = self._results.tokens([item.key for item in items[1:]], [one.text for one in bodies])
         shared = shares(listed, [facts.tokens for facts in known[1:]])
         results = [share + one.media for share, one in zip(shared, bodies, strict=True)]
         return _Round((asked, *results), rest + listed - sum(shared))

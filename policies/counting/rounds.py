@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from policies.counting import Encoding
+from policies.counting.memo import REMEMBERED, Memo
 from policies.jsonraw import NotJSON, loads
 from policies.messages import Call
 
@@ -25,11 +26,38 @@ def calls_text(calls: Sequence[Call]) -> str:
     return _compact({"tool_uses": uses})
 
 
-def results_tokens(texts: Sequence[str], encoding: Encoding, *, wide: bool | None) -> int:
-    """Tokens of the list of results; `wide`: written with `\\uXXXX` escapes, None: not known, take the larger."""
-    values = [_or_text(text) for text in texts]
-    spellings = {_spaced(values, wide=one) for one in ([False, True] if wide is None else [wide])}  # ASCII: the same
-    return max(encoding.count(text) for text in spellings)
+class Results:
+    """Counts lists of results. `wide`: written with `\\uXXXX` escapes, None: not known, the larger is taken.
+
+    No token of the encodings reaches over a comma and the space behind it, so that a list costs what its parts cost: a
+    result that stays beside another that changed is not counted again.
+    """
+
+    def __init__(self, encoding: Encoding, *, wide: bool | None) -> None:
+        self._encoding, self._wide = encoding, wide
+        self._parts: Memo[tuple[bytes, bool, bool], tuple[int, int]] = Memo(REMEMBERED)
+
+    def tokens(self, keys: Sequence[bytes], texts: Sequence[str]) -> int:
+        """Tokens of the list. A key tells a text apart from all others."""
+        last = len(texts) - 1
+        parts = [
+            self._part((key, at == 0, at == last), text) for at, (key, text) in enumerate(zip(keys, texts, strict=True))
+        ]
+        plain, wide = sum([part[0] for part in parts]), sum([part[1] for part in parts])
+        return max(plain, wide) if self._wide is None else (wide if self._wide else plain)
+
+    def _part(self, key: tuple[bytes, bool, bool], text: str) -> tuple[int, int]:
+        found = self._parts.get(key)
+        return found if found is not None else self._parts.set(key, self._count(text, first=key[1], last=key[2]))
+
+    def _count(self, text: str, *, first: bool, last: bool) -> tuple[int, int]:
+        """As it is, and with escapes; what nobody asks for is not counted."""
+        value = _or_text(text)
+        plain, wide = (_between(json.dumps(value, ensure_ascii=one), first=first, last=last) for one in (False, True))
+        if self._wide is not None or plain == wide:
+            tokens = self._encoding.count(wide if self._wide else plain)
+            return tokens, tokens
+        return self._encoding.count(plain), self._encoding.count(wide)
 
 
 def shares(total: int, weights: Sequence[int]) -> list[int]:
@@ -54,5 +82,5 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _spaced(values: Any, *, wide: bool) -> str:
-    return json.dumps(values, ensure_ascii=wide)
+def _between(value: str, *, first: bool, last: bool) -> str:
+    return ("[" if first else " ") + value + ("]" if last else ",")
