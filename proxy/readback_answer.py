@@ -97,8 +97,8 @@ class Answer(Said, Protocol):
     is_whole: bool  # it ended as an answer ends, and not in an error
 
     @property
-    def is_one(self) -> bool:
-        """It has no more than one choice: only then can something be read for it."""
+    def is_open(self) -> bool:
+        """It has no more than one choice, of which no end was shown: only then can something be read for it."""
         ...
 
     @property
@@ -130,7 +130,7 @@ def has_siblings(answer: Answer) -> bool:
 
 
 def _is_read(answer: Answer) -> bool:
-    return answer.is_whole and answer.is_one and answer.finish not in CUT_SHORT and bool(answer.calls.mine)
+    return answer.is_whole and answer.is_open and answer.finish not in CUT_SHORT and bool(answer.calls.mine)
 
 
 def shown_finish(said: Said) -> bytes | None:

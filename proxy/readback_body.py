@@ -14,7 +14,7 @@ class _Choice:
     def __init__(self, choice: object) -> None:
         self.calls, self.finish = Calls(), ""
         message = choice.get("message") if isinstance(choice, dict) else None
-        self.is_one = isinstance(choice, dict) and isinstance(message, dict)
+        self.is_choice = isinstance(choice, dict) and isinstance(message, dict)
         self.message: dict[str, Any] = {}
         if isinstance(choice, dict) and isinstance(message, dict):
             self.message = {name: member for name, member in message.items() if name != "tool_calls"}
@@ -46,7 +46,7 @@ class Body:
         return self._first.finish
 
     @property
-    def is_one(self) -> bool:
+    def is_open(self) -> bool:
         return len(self._choices) <= 1
 
     @property
@@ -65,7 +65,7 @@ class Body:
             return b""
         choices = value.get("choices") if isinstance(value, dict) else None
         self._choices = [_Choice(choice) for choice in choices] if isinstance(choices, list) else []
-        self.is_whole = any(choice.is_one for choice in self._choices)
+        self.is_whole = any(choice.is_choice for choice in self._choices)
         if self.is_whole:
             self._story.count(value.get("usage"))
             self._story.head = self._story.head or head_of(self._body)
@@ -90,7 +90,7 @@ class Body:
 
     def _told(self, raw: bytes, said: _Choice) -> bytes:
         """A choice without calls of ours; the first one goes on from the rounds before."""
-        if not said.is_one:
+        if not said.is_choice:
             return raw
         choice = RawObject.parse(raw)
         message = RawObject.parse(choice.get("message") or b"{}")

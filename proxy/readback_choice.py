@@ -19,6 +19,7 @@ class Choice:
 
     def __init__(self, story: Story) -> None:
         self.calls, self.finish = Calls(), ""
+        self.is_over = False  # its end was shown
         self.message: dict[str, Any] = {}
         self.teller = Teller(story, self.calls)
         self._story = story
@@ -88,6 +89,8 @@ class Choice:
         goes_on = bool(chunk.finish) and self.hides
         if goes_on:
             self._end.append(chunk)
+        elif chunk.finish:
+            self.is_over = True
         told = self.teller.told(chunk, slots, part, goes_on=goes_on)
         if told is not None:
             self._out.append(told)

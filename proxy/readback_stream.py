@@ -43,8 +43,8 @@ class Stream:
         return self._first.finish
 
     @property
-    def is_one(self) -> bool:
-        return len(self._choices) <= 1
+    def is_open(self) -> bool:
+        return len(self._choices) <= 1 and not self._first.is_over
 
     @property
     def is_done(self) -> bool:

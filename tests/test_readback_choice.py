@@ -106,7 +106,7 @@ def test_a_zero_that_is_left_out_is_the_index_0() -> None:
     raw = event(piece({"content": "a"}, None)) + event(piece(call(TOOL, ASK), 1)) + event(piece({"content": "b"}, None))
     answer = Stream(Story())
     out = answer.feed(raw + event(piece({}, None, "stop")) + event(piece({}, 1, "tool_calls")) + DONE) + answer.end()
-    assert (answer.message, answer.is_one) == ({"content": "ab"}, False)
+    assert (answer.message, answer.is_open) == ({"content": "ab"}, False)
     assert read(out + answer.closing()).finishes == ["stop", "stop"]
 
 
@@ -167,3 +167,25 @@ def test_a_later_round_of_several_choices_goes_on_in_the_name_of_the_first() -> 
         0: ("ab", ["stop"], {("c", 1, "m")}),
         1: ("c", ["stop"], {("c", 1, "m")}),
     }
+
+
+def test_a_call_of_ours_behind_an_end_that_was_shown_is_taken_out_and_nothing_is_asked_again() -> None:
+    raw = event(piece({"content": "a"})) + event(piece({}, 0, "tool_calls"))
+    answer = Stream(Story())
+    out = answer.feed(raw + event(piece(call(TOOL, ASK))) + event(piece({}, 0, "tool_calls")) + DONE) + answer.end()
+    assert not asks_again(answer)
+    out += answer.closing()
+    assert (out.startswith(raw), names_it(out), read(out).finishes, read(out).done) == (
+        True,
+        False,
+        ["tool_calls", "stop"],
+        1,
+    )
+
+
+def test_odd_events_in_the_middle_change_nothing() -> None:
+    middle = event(usage=None) + event(usage={"prompt_tokens": 3}) + b": ping\n\n"
+    legacy = event(piece({"function_call": {"name": "bash", "arguments": "{}"}}, 1))
+    raw = event(piece(call("read"))) + middle + legacy + event(piece(call("", "{}"))) + event(piece({}, 0, "stop"))
+    told = play([raw + event(piece({}, 0, "stop")) + DONE])
+    assert sorted(told.split(b"\n\n")) == sorted((raw + event(piece({}, 0, "stop")) + DONE).split(b"\n\n"))
