@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from support.faulty import until_settled
-from support.prompts import Message, counter, lines, round_of, said, system, tool, user
-from support.servers import Proxy, running
-from support.upstream import OK, Upstream, response, scripted
+from support.prompts import Message, calls, counter, lines, result, round_of, said, system, tool, user
+from support.servers import Proxy, post, running
+from support.upstream import OK, STREAM_HEAD, Hang, Upstream, chunk, response, scripted
 
 from policies.request import ChatRequest, Prompt
 from proxy.planning import planner_of
@@ -16,6 +16,7 @@ from proxy.settings import Settings
 
 WINDOW = 8_000
 TOOLS = [tool("read_log"), tool("read_map", "Reads the map.")]
+BEGUN = STREAM_HEAD + chunk(b"data: {}\n\n")
 BROKEN = response(500, b"{}")
 
 
@@ -176,3 +177,49 @@ async def test_tenants_share_no_prefix() -> None:
         for count in (1, 10, 16):
             await desk.proxy.chat({"model": "gpt-4o", "messages": talk(count)}, ("authorization", f"Bearer {count}"))
         assert (await desk.seen())[0] == 3
+
+
+async def test_a_replica_compares_with_what_it_sent_itself(valkey_url: str) -> None:
+    more = {"ledger": valkey_url}
+    async with scripted([OK]) as upstream, Desks(upstream, **more) as one, Desks(upstream, **more) as two:
+        two.arrived = one.arrived
+        for count in range(20):
+            seen = await (one, two)[count % 2].send(talk(count))
+            assert seen == (pytest.approx(one.brute(-3), abs=0.002) if count > 1 else None)
+
+
+async def test_a_client_that_leaves_once_the_upstream_answered_has_filled_the_cache() -> None:
+    async with scripted([OK]) as upstream, Desks(upstream) as desk:
+        await desk.send(talk(1))
+        upstream.scripts[:] = [[BEGUN, Hang()], [OK]]
+        async with desk.proxy.client() as client:
+            await client.send(post("/v1/chat/completions", {"model": "gpt-4o", "messages": talk(2), "stream": True}))
+            await client.head()
+            await client.chunk()
+        await upstream.gone.wait()
+        await until_settled(desk.proxy)
+        assert await desk.seen() == (1, 1)
+        assert await desk.send(talk(3)) == 1
+
+
+async def test_a_repair_at_the_end_is_no_part_of_what_is_sent_again() -> None:
+    async with scripted([OK]) as upstream, Desks(upstream) as desk:
+        await desk.send(talk(16))
+        open_end = [*talk(16), calls(("late", "read_log"))]
+        await desk.send(open_end)
+        assert b"late" in desk.arrived[-1].messages[-1].raw
+        assert b'"tool"' in desk.arrived[-1].messages[-1].raw
+        assert await desk.send([*open_end, result("late", "shut"), user("Go on.")]) == 1
+        assert desk.brute() < 1
+
+
+async def test_a_request_without_messages_tells_nothing() -> None:
+    async with scripted([OK]) as upstream, Desks(upstream) as desk:
+        assert await desk.send([]) is None
+
+
+async def test_what_nobody_took_and_nobody_went_before_leaves_nothing() -> None:
+    async with scripted([BROKEN]) as upstream, Desks(upstream) as desk:
+        assert await desk.send(talk(3)) is None
+        upstream.scripts[:] = [[OK]]
+        assert await desk.send(talk(4)) is None
