@@ -112,7 +112,7 @@ def _numbered(text: str, lines: list[Alarm]) -> list[str]:
 
 
 def _fitted(text: str, target: int, share: float, measure: Measure, back: str) -> str:
-    lines, named = min(target // 300, 30), min(target // 6, 200)
+    lines, named = min(target // 300, 30), min(target // 4, 400)
     known = None
     if len(text) > LONG:
         known = _Known(digest(text, named, measure=measure), _alarms(text, 0, len(text), lines))

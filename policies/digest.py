@@ -59,7 +59,7 @@ _NUMBER = re.compile(r"[-+]?\d[\d.,:]*%?")
 _WEIGHTS = (  # the first that matches the whole word; the heavier, the likelier a later call passes it
     (re.compile(r"[^@\s/:]{1,64}@[^@\s/]{1,64}\.[A-Za-z]{2,}"), 6),
     (_URL, 5),
-    (re.compile(r"\d{4}-\d\d(?:-\d\d)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}"), 4),
+    (re.compile(r"\d{4}-\d\d(?:-\d\d(?: \d\d:\d\d(?::\d\d)?)?)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}"), 4),
     (_NUMBER, 0),
     (re.compile(r"(?:[A-Za-z]:|[~.]{1,2})?/?[\w.@+-]+(?:/[\w.@+-]+)+/?|/[\w.@+-]+|[\w+-]+\.[a-z]{1,4}\d?"), 4),
     (re.compile(r"\d[\d.]*(?:[nmu]?s|[mhkKMGT]|[kKMGT]i?[bB]|px|x|%)"), 1),  # quantities
@@ -109,8 +109,9 @@ def identifiers(text: str) -> list[Candidate]:
             if (word, bonus) in weighed:
                 continue
             weighed.add((word, bonus))
-            if word not in found and (weight := _weight(word, bonus)):
-                found[word] = Candidate(word, start + at, weight)
+            known, weight = found.get(word), _weight(word, bonus)
+            if weight > (known.weight if known else 0):  # as heavy as where it says most of itself
+                found[word] = Candidate(word, known.at if known else start + at, weight)
     return list(found.values())
 
 

@@ -29,7 +29,7 @@ from policies.folding_tree import MARK, minify_json, packed, parse, write
 __all__ = ["MARK", "PARTS", "Folded", "fold_json", "fold_to_shape", "minify_json", "tabulate", "with_note"]
 
 CHARS = 12  # characters a token: a text with more of them is taken to be over its target without being measured
-NAMED = 200  # tokens of identifiers, at most, and a sixth of the target
+NAMED = 400  # tokens of identifiers, at most, and a fifth of the target
 EASED = ("depth", "items", "chars", "members")
 STEPS = (12, 4, 1)  # rungs
 CLOSE = 0.95  # of the room: near enough
@@ -106,7 +106,7 @@ class _Made(msgspec.Struct, frozen=True):
 
 def _gentlest(source: Source, target: int, back: str) -> _Made:
     """The gentlest rung that fits; from there one measure after the other is eased, in steps that get finer."""
-    room = target - min(NAMED, target // 6)
+    room = target - min(NAMED, target // 5)
 
     def at(shape: Shape) -> _Made | None:
         try:

@@ -1,7 +1,7 @@
 """The one note that stands where older rounds and messages were (DESIGN 8).
 
-With a ref, the messages that left since the last epoch are stored as they were received, one a line; the first line
-says how to read those that left before.
+With a ref, the messages that left since the last epoch are stored as they were received, one a line. The note names the
+refs of those that left before, too; the first line that is stored says how to read the next older ones.
 """
 
 import re
@@ -24,7 +24,13 @@ FRAME_TOKENS = 120  # the note without its digest
 MOST_DIGEST, SPENT = 320, 4  # tokens of its digest at most; of what an epoch left free it may take a fourth
 BARE_TOKENS = 40  # its first sentence alone, and what it costs to merge it
 
-_OURS = re.compile(rb' tokens\) (?:is|are) %b, read_tool_result\(ref=\\"(tr_[0-9a-f]+)\\"\)' % GONE.encode())
+MOST_EARLIER = 8  # refs of what left at earlier epochs that the note names
+
+_BEFORE = ", and what left before that: "
+_OURS = re.compile(
+    rb' tokens\) (?:is|are) %b, read_tool_result\(ref=\\"(tr_[0-9a-f]+)\\"\) shows them(?:%b((?:[ ,]*tr_[0-9a-f]+)+))?'
+    % (GONE.encode(), _BEFORE.encode())
+)
 
 
 def note_tokens(limit: int) -> int:
@@ -73,18 +79,23 @@ def _back(draft: Draft, editor: Editor, recorded: Recorded | None) -> str:
     gone = draft.in_order([span for span in editor.dropped() if span.id not in before])
     left = [draft.received(span).item.raw for span in gone]
     if not left:
-        return earlier
+        return _ways(by_ref(earlier[0]), earlier[1:]) if earlier else ""
     lines = [raw.replace(b"\n", b" ").replace(b"\r", b" ") for raw in left]  # between its tokens: strings have none
-    first = [dumps({"earlier": earlier})] if earlier else []
-    return draft.by_ref(b"\n".join([*first, *lines]).decode("utf-8", "surrogatepass"))
+    first = [dumps({"earlier": by_ref(earlier[0])})] if earlier else []
+    way = draft.by_ref(b"\n".join([*first, *lines]).decode("utf-8", "surrogatepass"))
+    return _ways(way, earlier) if way else ""
 
 
-def _earlier(recorded: Recorded | None) -> str:
-    """The way back in the note that stood in the last request, "" where it had none."""
+def _ways(newest: str, earlier: Sequence[str]) -> str:
+    return newest + (_BEFORE + ", ".join(earlier[:MOST_EARLIER]) if earlier else "")
+
+
+def _earlier(recorded: Recorded | None) -> list[str]:
+    """The refs in the note that stood in the last request, newest first; none where it had none."""
     made = recorded.made.values() if recorded is not None else ()
     noted = [one.raws[0] for one in made if any(bucket == Bucket.SUMMARY.value for bucket, _ in one.merged)]
     found = next((match for match in map(_OURS.search, noted) if match), None)
-    return by_ref(found[1].decode()) if found else ""
+    return [found[1].decode(), *(found[2] or b"").decode().replace(",", " ").split()] if found else []
 
 
 def _bare(draft: Draft, dropped: Sequence[Span], back: str) -> str:

@@ -19,8 +19,8 @@ SHARES = {Tier.L0: 0.08, Tier.L1: 0.15, Tier.L2: 0.35, Tier.L3: 0.42}
 CAPS = {Bucket.SYSTEM: 300, Bucket.MEMORY: 800, Bucket.SUMMARY: 2_400, Bucket.CURRENT_TURN: 2_000}
 BOUNDS: dict[str, tuple[tuple[Pair, Pair], ...]] = {  # enter, free to: with little room and with much (DESIGN 5)
     "room": (
-        ((0.9, 0.97), (0.65, 0.1)),
-        ((0.95, 0.6), (0.65, 0.35)),
+        ((1.0, 1.0), (0.65, 0.1)),
+        ((1.0, 0.6), (0.65, 0.35)),
         ((1.0, 1.0), (0.65, 0.65)),
         ((1.0, 1.0), (0.75, 0.75)),
     ),

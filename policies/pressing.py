@@ -227,7 +227,8 @@ class Pressing:
         draft, editor, failed, total = self.draft, self.editor, list[str](), self.draft.total
         for level in ORDER:
             draft.reserved -= spared(draft, level)
-            if not self._entered(level) and not self._escalates(level, total - draft.total):
+            is_first = level is ORDER[0]  # what led to the epoch may be text of ours, which is to be put in again
+            if not (is_first or self._entered(level) or self._escalates(level, total - draft.total)):
                 break
             if level is ORDER[0]:
                 mend(draft, editor)

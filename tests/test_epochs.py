@@ -248,7 +248,7 @@ def test_a_call_whose_result_may_still_come_is_answered_for_now_and_that_is_not_
 
 def test_where_the_window_is_not_known_what_was_decided_is_sent_again() -> None:
     sender = talk()
-    *_, late, last = list(turns(LOOP[:30]))
+    *_, late, last = list(turns(LOOP[:34]))
     _, before = sender.send(late)
     assert before.opened
     sender.budget = Budget(None)

@@ -136,7 +136,7 @@ def test_the_ref_and_the_identifiers_that_went_stand_at_the_root(source: Any) ->
 
 
 def test_the_root_of_an_array_that_lost_none_of_its_items_gets_a_note_of_its_own() -> None:
-    shown = folded([{"log": "fine. " * 900, "id": 7}, {"id": 8}], 200, BACK)
+    shown = folded([{"log": "fine. " * 900, "id": 7}, {"id": 8}], 250, BACK)
     assert shown[-1] == {MARK: f'parts are not shown; read_tool_result(ref="{REF}") shows them'}
 
 

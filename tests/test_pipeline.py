@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -11,8 +11,8 @@ from policies.budget import Budget
 from policies.draft import Draft
 from policies.needs import Answer, Need, ServerCount, solve
 from policies.pipeline import ROUNDS, plan, plan_once
-from policies.plan import Action, Edit, Inject, Leaf, Level, Plan, changed
-from policies.policy import BucketRule, Policy
+from policies.plan import ORDER, Action, Edit, Inject, Leaf, Level, Plan, changed
+from policies.policy import BucketRule, LevelRule, Policy
 from policies.report import Report
 from policies.request import ChatRequest
 from policies.spans import Bucket
@@ -109,7 +109,8 @@ def test_what_is_only_repaired_is_not_edited() -> None:
     lost = {"role": "tool", "tool_call_id": "lost", "content": lines(3)}
     request = chat([user("a"), lost, user(lines(60))])
     total = counter().bill(request.prompt).total
-    made = planned(request, total + 1)
+    early = replace(balanced(), levels=dict.fromkeys(ORDER, LevelRule(0.9, 0.6)))
+    made = planned(request, total + 1, early)
     assert made.level is not Level.NONE
     assert made.decisions == ()
     assert request.forward(made.prompt) is request.body

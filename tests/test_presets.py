@@ -131,5 +131,5 @@ def test_the_documented_policy_has_every_key_and_is_valid() -> None:
     policy = Policy.parse(text, "policies.md")
     assert set(TOP) == set(tomllib.loads(text))
     assert set(tomllib.loads(text)["budget"]) == set(BUDGET)
-    assert (policy.shares, policy.levels[Level.TOOL_RESULTS].large) == (SHARES, (0.75, 0.3))
+    assert (policy.shares, policy.levels[Level.TOOL_RESULTS].large) == (SHARES, (1.0, 0.3))
     assert {bucket: policy.caps[bucket] for bucket in CAPS} == CAPS

@@ -50,7 +50,7 @@ def test_a_name_that_no_tool_has_is_told_with_the_nearest() -> None:
 
 def test_tools_that_were_not_forwarded_cost_nothing() -> None:
     crowd = [tool(f"tool_{number}", "Does this") for number in range(60)]
-    cut, observed = (seen(ASKED, user("a " * 2700), tools=crowd, mode=mode) for mode in ("enforce", "observe"))
+    cut, observed = (seen(ASKED, user("a " * 2900), tools=crowd, mode=mode) for mode in ("enforce", "observe"))
     used = tools_used([cut])
     assert {one.offered for one in used.tools} == {1}
     assert 0 < sum(one.forwarded for one in used.tools) < 60

@@ -20,28 +20,31 @@ STUB_TOKENS = 260  # a digest of 200 tokens and the words around it: what is sma
 class ElideResults:
     """Results before the newest rounds: first those of `first_tokens` and more, oldest first, then the rest.
 
-    `keep_rounds` are tried in turn: fewer rounds are kept only when the prompt is still over its target. Tools whose
-    names match one of `read_only` (`*` and `?` stand for any characters) change nothing: where the text cannot be read
-    again by a ref, the model is invited to call them again.
+    `keep_rounds` are tried in turn: fewer rounds are kept only when the prompt is still over its target, and over
+    `recent_to` of its limit: what an agent works with at the moment is worth more than a deep cut. A stub names what
+    its result named, in at most `digest_tokens` and `digest_share` of the result. Tools whose names match one of
+    `read_only` (`*` and `?` stand for any characters) change nothing: where the text cannot be read again by a ref,
+    the model is invited to call them again.
     """
 
     keep_rounds: tuple[int, ...] = (5, 3, 2, 1)
     first_tokens: int = 500
-    digest_tokens: int = 320
-    digest_share: float = 0.125
+    digest_tokens: int = 480
+    digest_share: float = 0.25
+    recent_to: float = 0.3
     read_only: tuple[str, ...] = ()
     level: Level = Level.TOOL_RESULTS
     name: str = "elide"
     leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
-        gone = leaving(draft, self.keep_rounds)
+        gone, enough = leaving(draft, self.keep_rounds), self.recent_to * draft.limit
         for keep in self.keep_rounds:
             candidates = [span for span in stubbable(draft, keep) if span.round not in gone]
             large = [span for span in candidates if span.tokens >= self.first_tokens]
             small = [span for span in candidates if span.tokens < self.first_tokens]
             for span in [*large, *small]:
-                if draft.excess <= 0:
+                if draft.excess <= 0 or (keep < self.keep_rounds[0] and draft.total <= enough):
                     return
                 yield self._edit(draft, span)
 

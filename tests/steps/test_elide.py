@@ -31,7 +31,13 @@ def test_older_results_become_stubs_that_say_what_they_were() -> None:
 
 
 def test_large_results_go_first_and_the_newest_rounds_last() -> None:
-    assert edited(loop(9, 60, 9, 60, 9, 9, 9, 9)) == ["m4", "m2", "m6", "m8", "m10", "m12", "m14"]
+    assert edited(loop(9, 60, 9, 60, 9, 9, 9, 9), ElideResults(recent_to=0)) == ["m4", "m2", "m6", "m8", "m10", "m12", "m14"]
+
+
+def test_of_the_newest_rounds_no_more_goes_than_brings_the_prompt_to_its_share_of_the_limit() -> None:
+    lengths = (60, 60, 20, 20, 20, 20, 20, 20)
+    assert edited(loop(*lengths), ElideResults(recent_to=1)) == ["m2", "m4", "m6"]
+    assert edited(loop(*lengths), ElideResults(recent_to=0.01))[:5] == ["m2", "m4", "m6", "m8", "m10"]
 
 
 def test_the_newest_round_stays() -> None:
