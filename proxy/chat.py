@@ -3,12 +3,12 @@
 import asyncio
 import logging
 from functools import partial
-from typing import NamedTuple
 
 from policies.request import ChatRequest
 from proxy import bodies
 from proxy.errors import BrokenOff, UpstreamError, refusal_of
 from proxy.exchange import Exchange
+from proxy.failopen import FailOpen
 from proxy.headers import Header, find, to_client
 from proxy.planner import BROKE_OFF, CLIENT_LEFT, Call, Outcome
 from proxy.readback import Way, resolve
@@ -35,7 +35,7 @@ async def chat(state: State, exchange: Exchange, rest: bytes) -> None:
 
 
 async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: Call, rest: bytes) -> None:
-    outcome, open_to_failure = Outcome(request.body), _FailOpen(state, call)
+    outcome, open_to_failure = Outcome(request.body), FailOpen(state, call)
     with open_to_failure:
         outcome = await state.planner.plan(request, call)
     status, usage = CLIENT_LEFT, None
@@ -56,7 +56,7 @@ async def _serve(state: State, exchange: Exchange, request: ChatRequest, call: C
 async def _forward(state: State, exchange: Exchange, outcome: Outcome, call: Call, rest: bytes) -> Ended:
     out = outgoing_of(state, exchange, call, outcome.body, rest)
     reply, outcome = await sent_asking(state, out, outcome)
-    with _FailOpen(state, call):
+    with FailOpen(state, call):
         state.planner.answered(outcome, reply.status)
     try:
         return await _relay(state, exchange, reply, outcome, call, out)
@@ -72,7 +72,7 @@ async def _relay(state: State, exchange: Exchange, reply: Reply, outcome: Outcom
     is_stream = (find(headers, b"content-type") or b"").startswith(b"text/event-stream")
     headers += [UNBUFFERED, *outcome.headers] if is_stream else outcome.headers
     if outcome.readback is not None and reply.status < 300:
-        send, guard = partial(sent, state), _FailOpen(state, call)
+        send, guard = partial(sent, state), FailOpen(state, call)
         way = Way(exchange, headers, outcome.headers, out, outcome.body, send, guard, state.reads)
         return await resolve(reply, way, outcome.readback, hides_usage=outcome.hides_usage)
     tap = Tap.of(stream=is_stream) if reply.status < 500 and find(headers, b"content-encoding") is None else None
@@ -80,21 +80,6 @@ async def _relay(state: State, exchange: Exchange, reply: Reply, outcome: Outcom
     if not await show(reply, exchange, headers, tap):
         raise BrokenOff("inside a response")
     if tap is not None and reply.status in REFUSED:
-        with _FailOpen(state, call):
+        with FailOpen(state, call):
             state.planner.learn(outcome, tap.kept())
     return reply.status, tap.usage(stream=is_stream) if tap is not None and reply.status < 300 else None
-
-
-class _FailOpen(NamedTuple):
-    """The one place that lets an error pass: a broken planner costs nobody their request (DESIGN 1.7)."""
-
-    state: State
-    call: Call
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, *_: object) -> bool:
-        if isinstance(error, Exception):
-            self.state.planner_failures.inc()
-            log.error("%s: planning failed (%s), the request goes on as received", self.call.id, type(error).__name__)
-        return isinstance(error, Exception)

@@ -22,6 +22,7 @@ from policies.budget import Budget
 from policies.needs import Answer, Need, Recall
 from policies.plan import ORDER, Action, Level
 from policies.policy import LevelRule, Policy
+from policies.pressing import PRESSED
 from policies.recorded import Epoch, Recorded, decoded, fold
 from policies.steps.elide import ElideResults
 from proxy.policyfile import load
@@ -55,6 +56,8 @@ def test_a_long_loop_has_few_epochs_and_keeps_its_task_in_sight(name: str) -> No
     answered = [one for one in made if one.refusal is None]
     assert watcher.problems == []
     assert watcher.opened <= (12 if name == "classic" else 8)
+    pressed = [one for one in answered if one.opened and one.epoch is not None and one.epoch.because in PRESSED]
+    assert all(one.level in ORDER for one in pressed)  # none only takes text of ours out to put it in again
     assert all(b'"task' in sent(one)[1] for one in answered)
     assert (watcher.refused == 0) == (name != "lossless")
 
