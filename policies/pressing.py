@@ -22,7 +22,7 @@ from policies.spilling import is_offered, originals, own_tokens
 from policies.step import acts_always, introduce, looks_at_first_sight
 from policies.triage import in_turn
 
-LEAST_FREED = 0.15  # of the room: an epoch that frees less is not opened unless the prompt does not fit without
+LEAST_FREED = 0.15  # of the room: an epoch that frees less goes on to `history`, or is not opened where it need not be
 WEAK = 0.05  # of the room: two epochs in a row that free less than this bring the next level with them
 PRESSED = ("forced", "pressure")  # why an epoch was opened that was to free something
 HIGH_FLOOR = 0.8  # of the limit: where no step may take as much, an epoch could free next to nothing
@@ -252,14 +252,15 @@ class Pressing:
         return draft.total > draft.limit or pressure.value >= self._rule(level, pressure).enter
 
     def _escalates(self, level: Level, freed: int) -> bool:
-        """The epoch before freed next to nothing, and so does this one so far: the next level comes at once, so that
-        the one after it is not as near."""
-        earlier = self.recorded.epoch if self.recorded is not None else None
-        if earlier is None or earlier.because not in PRESSED or level not in ORDER[:-1]:
+        """The epoch frees too little so far, which would only lead to the next: `history` comes at once, and a level
+        more than the last time where that freed next to nothing, too."""
+        if self.recorded is None or level is Level.EMERGENCY:
             return False
-        if earlier.level in ORDER[: ORDER.index(level) - 1]:  # one level harder than that, not two
-            return False
-        return max(freed, earlier.freed) < WEAK * _pressure(self.draft, self.policy).room
+        earlier, room = self.recorded.epoch, _pressure(self.draft, self.policy).room
+        if level is Level.HISTORY and freed < LEAST_FREED * room:
+            return True
+        is_next = earlier.because in PRESSED and ORDER[ORDER.index(level) - 1] is earlier.level
+        return is_next and max(freed, earlier.freed) < WEAK * room
 
     def _rule(self, level: Level, pressure: Pressure) -> LevelRule:
         rule = self.policy.levels[level]

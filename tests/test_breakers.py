@@ -11,6 +11,7 @@ from policies.plan import Plan
 from policies.policy import LevelRule, Policy
 from policies.report import Report
 from policies.steps.elide import ElideResults
+from policies.steps.topics import Topics
 from policies.steps.window import Window
 from proxy.policyfile import load
 
@@ -31,11 +32,18 @@ def epochs_of(policy: Policy, limit: int, *requests: bytes) -> list[Plan]:
     return [sender.send(request)[1] for request in requests]
 
 
-def test_two_epochs_in_a_row_that_free_next_to_nothing_bring_the_next_level_with_them() -> None:
+def test_an_epoch_that_would_free_too_little_goes_on_to_the_next_level_at_once() -> None:
     limit = talk(SHALLOW, 100_000).send(grown(8))[1].received_total - 10
-    made = epochs_of(SHALLOW, limit, grown(7), grown(8), grown(9))
+    before, made = epochs_of(SHALLOW, limit, grown(7), grown(8))
+    assert (before.opened, made.opened, made.level) == (False, True, Level.HISTORY)
+
+
+def test_two_epochs_in_a_row_that_free_next_to_nothing_bring_a_level_more() -> None:
+    policy = replace(SHALLOW, steps=(ElideResults(keep_rounds=(1,)), Topics()))
+    limit = talk(policy, 100_000).send(grown(8))[1].received_total - 10
+    made = epochs_of(policy, limit, grown(7), grown(8), grown(10))
     assert [one.opened for one in made] == [False, True, True]
-    assert [one.level for one in made] == [Level.NONE, Level.TOOL_RESULTS, Level.HISTORY]
+    assert [one.level for one in made] == [Level.NONE, Level.HISTORY, Level.TOPICS]
     assert made[1].epoch is not None
     assert made[1].epoch.freed < 0.05 * limit
 
