@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from json import dumps
 
 from support.sessions import Conversation
 from support.talks import Talk, forwarded_text, passed_values
@@ -110,8 +111,9 @@ class Measured:
 
     def _readable(self, value: str, text: str) -> bool:
         refs = REF.findall(text.encode("utf-8", "surrogatepass"))
-        stored = (self.sender.originals.get(ref.decode(), b"") for ref in refs)
-        return any(value.encode("utf-8", "surrogatepass") in original for original in stored)
+        stored = [self.sender.originals.get(ref.decode(), b"") for ref in refs]
+        spelt = (value, dumps(value)[1:-1], dumps(value, ensure_ascii=False)[1:-1])  # whole messages are stored as JSON
+        return any(one.encode("utf-8", "surrogatepass") in original for one in spelt for original in stored)
 
 
 def measure(talk: Conversation, sender: Talk) -> Figures:
