@@ -64,7 +64,7 @@ _WEIGHTS = (  # the first that matches the whole word; the heavier, the likelier
     (re.compile(r"(?:[A-Za-z]:|[~.]{1,2})?/?[\w.@+-]+(?:/[\w.@+-]+)+/?|/[\w.@+-]+|[\w+-]+\.[a-z]{1,4}\d?"), 4),
     (re.compile(r"\d[\d.]*(?:[nmu]?s|[mhkKMGT]|[kKMGT]i?[bB]|px|x|%)"), 1),  # quantities
     (re.compile(r"(?=[^\d]*\d)(?=[\d_\W]*[A-Za-z])[\w.:@#/+-]+"), 5),  # HAT123, TCK-4821, hashes, UUIDs
-    (re.compile(r"[A-Za-z]\w*(?:[_.:-]+\w+)+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*"), 4),  # snake_case, CamelCase
+    (re.compile(r"[A-Za-z][^\W_]*[_.:-][\w.:-]*\w|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*"), 4),  # snake_case, CamelCase
     (re.compile(r"[@#][A-Za-z]\w{2,}"), 3),  # handles, hashtags
     (re.compile(r"[A-Z][A-Z0-9]{1,7}"), 3),
     (re.compile(r"[A-Z\u00c0-\u00de][^\W\d_]+(?: [A-Z\u00c0-\u00de][^\W\d_]+)*"), 2),

@@ -13,7 +13,6 @@ from proxy.originals import Originals
 from proxy.planner import Call
 from proxy.recall import Conversation
 from proxy.remembered import Memory
-from proxy.reuse import Reuse, Sending
 from proxy.settings import Settings
 
 
@@ -26,7 +25,6 @@ class Memories:
         self.ledger = open_ledger(settings, self._metrics)
         kept = None if settings.ledger == "off" else self.ledger
         self._enforced, self._observed = Memory(kept, metrics.changed), Memory(None, metrics.changed)
-        self._reuse = Reuse()
         self._settling: set[asyncio.Task[None]] = set()
 
     def register(self, registry: CollectorRegistry) -> None:
@@ -55,11 +53,9 @@ class Memories:
         conversation.taken = True
         self._settle(conversation)
 
-    def left(self, sending: Sending) -> float | None:
-        """The request is over, and what was decided for it is taken back unless the upstream took it. The share of the
-        request before that was sent again, where that is known."""
-        self._settle(sending.conversation)
-        return self._reuse.over(sending)
+    def left(self, conversation: Conversation) -> None:
+        """The request is over, and what was decided for it is taken back unless the upstream took it."""
+        self._settle(conversation)
 
     def _settle(self, conversation: Conversation) -> None:
         """Nobody waits for it."""

@@ -182,11 +182,13 @@ class Metrics(Collector):
         upstream = record.about.upstream
         self._upstream.see(upstream, ending.upstream_seconds)
         self._responses.add(str(ending.status))
-        if ending.reuse is not None:
-            self._reuse.see(upstream, ending.reuse)
         billed = ending.usage.get("prompt_tokens") if ending.usage else None
         if isinstance(billed, int) and billed > 0 and record.forwarded_total:
             self._drift.see(upstream, billed / record.forwarded_total)
+
+    def reused(self, upstream: str, share: float) -> None:
+        """Of what was sent for the request before, a share that this one begins with."""
+        self._reuse.see(upstream, share)
 
     def changed(self, change: Change) -> None:
         """A client changed what it sent before."""

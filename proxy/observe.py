@@ -82,14 +82,12 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """How it went. `status` is what the client saw, 499 when it left, 599 when the upstream broke off; seconds. `reuse`
-    is the share of the request before that was sent again, None where nothing is known of one."""
+    """How it went. `status` is what the client saw, 499 when it left, 599 when the upstream broke off; seconds."""
 
     status: int
     usage: Mapping[str, Any] | None
     overhead_seconds: float
     upstream_seconds: float | None
-    reuse: float | None = None
 
 
 def headers(record: Record) -> list[Header]:

@@ -182,8 +182,8 @@ class Planning:
         if not isinstance(note, Note):
             return
         upstream = None if outcome.refusal is not None else time.perf_counter() - note.planned
-        reuse = self.memories.left(note.sending)
-        self._telling.finished(note.record, Ending(status, usage, note.planned - note.started, upstream, reuse))
+        self.memories.left(note.sending.conversation)
+        self._telling.finished(note.record, Ending(status, usage, note.planned - note.started, upstream), note.sending)
         if usage is not None:
             note.learning.billed(self.engine.counter(note.record.about.model), note.sending.sent, note.record, usage)
 

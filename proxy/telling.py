@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 
 from proxy.metrics import Metrics
 from proxy.observe import Ending, Record, log_requests
+from proxy.reuse import Reuse, Sending
 
 TOGETHER = 64  # pieces of news at most that wait for others
 LATE = 0.05  # seconds at most that one waits
@@ -26,35 +27,38 @@ class Telling(Collector):
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._waiting: deque[tuple[Record, Ending | None]] = deque()
+        self._reuse = Reuse()
+        self._waiting: deque[tuple[Record, Ending | None, Sending | None]] = deque()
         self._due: asyncio.TimerHandle | None = None
 
     def planned(self, record: Record) -> None:
         """What is forwarded of a request is known."""
-        self._wait(record, None)
+        self._wait(record)
 
-    def finished(self, record: Record, ending: Ending) -> None:
-        """The request is over."""
-        self._wait(record, ending)
+    def finished(self, record: Record, ending: Ending, sending: Sending | None = None) -> None:
+        """The request is over; `sending` is what was forwarded, where that is of interest."""
+        self._wait(record, ending, sending)
 
     def settle(self) -> None:
         """Tell all that waits."""
         over: list[tuple[Record, Ending]] = []
         while self._waiting:
-            record, ending = self._waiting.popleft()
+            record, ending, sending = self._waiting.popleft()
             if ending is None:
                 self._metrics.planned(record)
             else:
                 self._metrics.finished(record, ending)
                 over.append((record, ending))
+                if sending is not None and (share := self._reuse.over(sending)) is not None:
+                    self._metrics.reused(record.about.upstream, share)
         log_requests(over)
 
     def collect(self) -> Iterator[Metric]:
         self.settle()
         yield from self._metrics.collect()
 
-    def _wait(self, record: Record, ending: Ending | None) -> None:
-        self._waiting.append((record, ending))
+    def _wait(self, record: Record, ending: Ending | None = None, sending: Sending | None = None) -> None:
+        self._waiting.append((record, ending, sending))
         if len(self._waiting) >= TOGETHER:
             self.settle()
         elif self._due is None:
