@@ -13,6 +13,7 @@ against forwarding everything. Survival: of the values that later calls pass and
 results, how many stand in what was forwarded to the request that made the call; the rest must stand in an original
 whose ref is there. Removed: tokens of tool results, over all requests, and of each conversation's last one.
 Torn: requests that do not begin with the one before and open no epoch. Lost: system rules and tasks that are missing.
+Invalid: edited requests that break the chat grammar, by the tests' own judge or by mistral-common's validator.
 Ends with 1 when a bar is missed.
 """
 
@@ -86,7 +87,7 @@ def removed_last(found: Sequence[Figures]) -> float:
 
 def sound(found: Sequence[Figures]) -> Iterator[Bar]:
     """What holds of every conversation."""
-    for name in ("over", "torn", "lost", "refused", "unreadable"):
+    for name in ("over", "torn", "invalid", "lost", "refused", "unreadable"):
         yield name, sum(getattr(one, name) for one in found), "<=", 0
 
 

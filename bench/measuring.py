@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from json import dumps
+from json import dumps, loads
 
+from support.grammar import introduced, mistral_introduced, unrepaired
 from support.sessions import Conversation
 from support.talks import Talk, forwarded_text, passed_values
 
@@ -27,6 +28,7 @@ class Figures:
     before: int = 0  # of the requests before
     over: int = 0  # requests
     torn: int = 0  # requests that do not begin with the one before, and declare no epoch
+    invalid: int = 0  # edited requests that break the chat grammar, by the tests' judge or by mistral-common's
     lost: int = 0  # system rules and tasks that a request misses
     uses: int = 0
     gone: list[str] = field(default_factory=list)  # values that calls passed and that were not to be seen
@@ -101,6 +103,10 @@ class Measured:
         sent = [item.raw for item in made.prompt.messages]
         figures.torn += not made.opened and sent[: len(self.previous)] != list(self.previous)
         self.previous = sent
+        if made.prompt is not request.prompt:
+            received, forwarded = (loads(request.forward(prompt)) for prompt in (request.prompt, made.prompt))
+            faults = [*introduced(received, forwarded), *unrepaired(forwarded)]
+            figures.invalid += bool(faults or mistral_introduced(received, forwarded))
         text = forwarded_text(made)
         figures.lost += sum(rule not in text for rule in rules(self.talk, end))
         figures.uses += len(passed)
