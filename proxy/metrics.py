@@ -126,23 +126,8 @@ class Metrics(Collector):
             "Policy, constitution and prompt files that changed: 'loaded', or 'invalid' and the old ones kept.",
             ("outcome",),
         )
-        self._epochs = Counts(
-            "epochs",
-            "Epochs, at which earlier bytes changed: because of pressure, because it did not fit (forced), or because "
-            "the client changed them (client).",
-            ("level", "because"),
-        )
-        self._changes = Counts(
-            "client_changes", "What clients did to the history that they sent before, where it was found.", ("change",)
-        )
         self._drift = Values(
             "count_drift_ratio", "Prompt tokens that the upstream billed / counted here.", "upstream", DRIFT
-        )
-        self._reuse = Values(
-            "prefix_reuse_ratio",
-            "Tokens with which a request begins as the one before it in its conversation did / tokens of that one.",
-            "upstream",
-            REUSE,
         )
         self._overhead = Values("overhead_seconds", "Time spent on planning, by outcome.", "outcome", OVERHEAD)
         self._upstream = Values("upstream_seconds", "From planned to the response's end.", "upstream", UPSTREAM)
@@ -150,6 +135,25 @@ class Metrics(Collector):
             "upstream_responses",
             "Chat requests by what the client saw; 499: it left, 599: the upstream broke off.",
             ("status",),
+        )
+        self._of_conversations()
+
+    def _of_conversations(self) -> None:
+        """What goes from one request to the next."""
+        self._epochs = Counts(
+            "epochs",
+            "Epochs, at which earlier bytes changed: because of pressure, because it did not fit (forced), because the "
+            "client changed them (client), or because a way back was first offered (refs).",
+            ("level", "because"),
+        )
+        self._changes = Counts(
+            "client_changes", "What clients did to the history that they sent before, where it was found.", ("change",)
+        )
+        self._reuse = Values(
+            "prefix_reuse_ratio",
+            "Tokens with which a request begins as the one before it in its conversation did / tokens of that one.",
+            "upstream",
+            REUSE,
         )
 
     def planned(self, record: Record) -> None:

@@ -31,7 +31,15 @@ def test_older_results_become_stubs_that_say_what_they_were() -> None:
 
 
 def test_large_results_go_first_and_the_newest_rounds_last() -> None:
-    assert edited(loop(9, 60, 9, 60, 9, 9, 9, 9), ElideResults(recent_to=0)) == ["m4", "m2", "m6", "m8", "m10", "m12", "m14"]
+    assert edited(loop(9, 60, 9, 60, 9, 9, 9, 9), ElideResults(recent_to=0)) == [
+        "m4",
+        "m2",
+        "m6",
+        "m8",
+        "m10",
+        "m12",
+        "m14",
+    ]
 
 
 def test_of_the_newest_rounds_no_more_goes_than_brings_the_prompt_to_its_share_of_the_limit() -> None:
