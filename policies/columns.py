@@ -14,7 +14,7 @@ from policies.folding_tree import MARK, parse, write
 from policies.projecting import MatchesNothing, Projected, table
 
 LEAST_ROWS = 2  # a header alone is no table
-_RULE = re.compile(r"[\s|:+=-]*-[\s|:+=-]*")  # the line under a header
+_RULE = re.compile(r"(?=[^-]*-)[\s|:+=-]+")  # the line under a header
 _GAP = re.compile(r"\s{2,}|\t")
 
 Row = list[str]

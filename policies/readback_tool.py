@@ -46,7 +46,7 @@ MOST_GREP = 200  # characters of a pattern
 _FREE = (None, b"null", b'"auto"')  # values of `tool_choice` under which a model may call any tool
 _REF = re.compile(r"tr_[0-9a-f]{16,}", re.IGNORECASE)
 _AMOUNT = re.compile(
-    r"\s*(?P<line>l(?:ines?)?\s*)?(?P<sign>[+-]?)(?P<count>\d{1,15})(?:\.0*)?\s*(?P<unit>lines?|chars?|characters?)?\s*",
+    r"\s*(?P<line>l(?:ines?)?\s*)?(?P<sign>[+-]?)(?P<count>\d{1,15})(?:\.0*)?(?:\s*(?P<unit>lines?|chars?|characters?))?\s*",
     re.IGNORECASE,
 )
 

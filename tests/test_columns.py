@@ -76,3 +76,9 @@ def test_a_table_in_text_stays_a_table_of_its_kind(text: str, columns: list[str]
 def test_a_text_without_such_a_table_says_so(text: str) -> None:
     with pytest.raises(MatchesNothing, match=r"'price' or 'size'"):
         by_columns(text, ["price", "size"])
+
+
+def test_a_long_line_under_no_header_costs_no_more_than_its_length() -> None:
+    rule = "-" * 200_000
+    kept = by_columns(f"| id | name |\n| {rule}x | y |", ["name"]).text
+    assert kept.startswith("| name |\n|---|\n| y |\n")

@@ -108,3 +108,8 @@ def test_a_place_on_the_map_a_handle_and_a_hashtag_are_passed_on() -> None:
     text = json.dumps([{"lat": 35.6851, "lng": 139.7106, "by": "@VehicleGuru", "tags": ["#CarMaintenance", "#7"]}])
     weights = {one.text: one.weight for one in identifiers(text)}
     assert weights == {"35.6851": 5, "139.7106": 5, "@VehicleGuru": 4, "#CarMaintenance": 4}
+
+
+@pytest.mark.parametrize("word", ["a" + "_" * 120 + "%", "_".join(["ab"] * 50) + "%x", "a.-:_" * 30 + "%x"])
+def test_a_form_to_fill_in_is_read_in_no_more_time_than_another_word(word: str) -> None:
+    assert found(f"sign {word} TCK-4821") == ["TCK-4821"]

@@ -95,3 +95,10 @@ def test_a_number_beyond_all_bounds_is_none() -> None:
 
 def test_half_a_character_in_the_arguments_does_no_harm() -> None:
     assert asked(f'{{"ref": "{REF}", "grep": "\\ud83d"}}').grep == "\ud83d"
+
+
+def test_a_number_among_much_white_space_costs_no_more_than_its_length() -> None:
+    white = " " * 200_000
+    assert asked(f'{{"ref": "{REF}", "limit": "{white}L7{white}"}}').limit == Amount(7, lines=True)
+    with pytest.raises(Unclear):
+        asked(f'{{"ref": "{REF}", "limit": "7{white}x"}}')
