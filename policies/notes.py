@@ -16,6 +16,7 @@ from policies.placing import OVERHEAD
 from policies.plan import Inject, Level
 from policies.recorded import Recorded
 from policies.spans import Bucket, Span
+from policies.spilling import is_offered
 from policies.stubs import GONE, Left, by_ref, window_note
 from policies.summaries import said, summary
 
@@ -27,10 +28,12 @@ BARE_TOKENS = 40  # its first sentence alone, and what it costs to merge it
 MOST_EARLIER = 8  # refs of what left at earlier epochs that the note names
 
 _BEFORE = ", and what left before that: "
+_SOME = "shows those that left first"
 _OURS = re.compile(
-    rb' tokens\) (?:is|are) %b, read_tool_result\(ref=\\"(tr_[0-9a-f]+)\\"\) shows them(?:%b((?:[ ,]*tr_[0-9a-f]+)+))?'
-    % (GONE.encode(), _BEFORE.encode())
-)
+    rb' tokens\) (?:is|are) %b(?:, read_tool_result\(ref=\\"(?P<ref>tr_[0-9a-f]+)\\"\) '
+    rb"(?:%b|shows them(?P<all>)(?:%b(?P<more>(?:[ ,]*tr_[0-9a-f]+)+))?))?"
+    % (GONE.encode(), _SOME.encode(), _BEFORE.encode())
+)  # a note stands before the text it was merged into: the first match is ours, whatever the client's text says
 
 
 def note_tokens(limit: int) -> int:
@@ -60,11 +63,11 @@ def note(
     if not dropped:
         return ()
     why = f"{len(dropped)} older messages were dropped"
-    back = _back(draft, editor, recorded)
-    forms = [form(draft, dropped, how) for how in (back, "") for form in (_plain, _bare)]
+    ways = _ways(draft, editor, recorded)
+    forms = [form(draft, dropped, back) for backs in (ways, ("",)) for form in (_plain, _bare) for back in backs]
     texts = dict.fromkeys(forms)
     plain = tuple(Inject(text, "note", Bucket.SUMMARY, why) for text in texts)
-    frame = _frame(draft, dropped, back).removesuffix("]")
+    frame = _frame(draft, dropped, ways[0] if ways else "").removesuffix("]")
     made = yield from summary(draft, editor, frame, draft.limit - draft.total - reserved - OVERHEAD)
     if made is None:
         return plain
@@ -72,30 +75,38 @@ def note(
     return (Inject(text, "note", Bucket.SUMMARY, f"{why}, and a side model summed them up", made.check), *plain)
 
 
-def _back(draft: Draft, editor: Editor, recorded: Recorded | None) -> str:
-    """The way back to what left, "" where none may be promised."""
-    earlier = _earlier(recorded)
+def _ways(draft: Draft, editor: Editor, recorded: Recorded | None) -> tuple[str, ...]:
+    """The way back to what left, the longer one first, which spares a model the steps from one transcript to the next.
+    Where none may be promised, that to what left before."""
+    known, earlier = _earlier(recorded)
     before = {span.id for span in editor.replayed} if earlier else frozenset()
     gone = draft.in_order([span for span in editor.dropped() if span.id not in before])
     left = [draft.received(span).item.raw for span in gone]
     if not left:
-        return _ways(by_ref(earlier[0]), earlier[1:]) if earlier else ""
+        return _with_earlier(by_ref(earlier[0]), earlier[1:]) if earlier else ()
     lines = [raw.replace(b"\n", b" ").replace(b"\r", b" ") for raw in left]  # between its tokens: strings have none
     first = [dumps({"earlier": by_ref(earlier[0])})] if earlier else []
     way = draft.by_ref(b"\n".join([*first, *lines]).decode("utf-8", "surrogatepass"))
-    return _ways(way, earlier) if way else ""
+    if way:
+        return _with_earlier(way, earlier)
+    return (f'read_tool_result(ref="{known}") {_SOME}',) if known and is_offered(draft) else ()
 
 
-def _ways(newest: str, earlier: Sequence[str]) -> str:
-    return newest + (_BEFORE + ", ".join(earlier[:MOST_EARLIER]) if earlier else "")
+def _with_earlier(newest: str, earlier: Sequence[str]) -> tuple[str, ...]:
+    return (newest + _BEFORE + ", ".join(earlier[:MOST_EARLIER]), newest) if earlier else (newest,)
 
 
-def _earlier(recorded: Recorded | None) -> list[str]:
-    """The refs in the note that stood in the last request, newest first; none where it had none."""
+def _earlier(recorded: Recorded | None) -> tuple[str, list[str]]:
+    """The ref in the note that stood in the last request, and all that it named, newest first, where these show
+    whatever had left by then."""
     made = recorded.made.values() if recorded is not None else ()
     noted = [one.raws[0] for one in made if any(bucket == Bucket.SUMMARY.value for bucket, _ in one.merged)]
     found = next((match for match in map(_OURS.search, noted) if match), None)
-    return [found[1].decode(), *(found[2] or b"").decode().replace(",", " ").split()] if found else []
+    if found is None or found["ref"] is None:
+        return "", []
+    known = found["ref"].decode()
+    more = (found["more"] or b"").decode().replace(",", " ").split()
+    return known, [known, *more] if found["all"] is not None else []
 
 
 def _bare(draft: Draft, dropped: Sequence[Span], back: str) -> str:

@@ -144,15 +144,17 @@ class Pressing:
         return self.high_floor and self.recorded is not None and draft.total <= draft.limit
 
     def _always(self) -> Asking[list[str]]:
-        """The steps that do not wait for pressure. What they do stays, whatever is given back later. Refs that they
-        leave in a conversation of which nothing was decided yet open its first epoch."""
-        recorded = self.recorded
-        begins = recorded is not None and not recorded.count
-        if self.refs is not None and (begins or is_offered(self.draft)):
+        """The steps that do not wait for pressure. What they do stays, whatever is given back later. The first refs
+        that they leave open an epoch: the tool that reads them stands in front of all messages."""
+        draft, editor, recorded = self.draft, self.editor, self.recorded
+        if self.refs is not None:
             self._promise()
-        failed = yield from run_always(self.draft, self.editor, self.policy)
-        if self._tool_needed() and recorded is not None:
-            self.epoch = Epoch(recorded.epoch.number + 1, Level.NONE, "refs", len(self.draft.prompt.messages))
+        gone = len(editor.dropped())
+        failed = yield from run_always(draft, editor, self.policy)
+        if self._tool_needed(gone) and recorded is not None and self.epoch is None:
+            self.epoch = Epoch(recorded.epoch.number + 1, recorded.epoch.level, "refs", len(draft.prompt.messages))
+            thaw(draft)
+            draft.reserved = reserve(draft, self.injections) + self.tool
         return failed
 
     def _at_first_sight(self) -> Asking[list[str]]:
@@ -202,9 +204,10 @@ class Pressing:
             self.tool = own_tokens(draft)
             draft.reserved += self.tool
 
-    def _tool_needed(self) -> bool:
-        """Whether our tool is to be offered now; where nothing needs it, its room is given back."""
-        if self.tool and not self.editor.dropped() and not originals(self.draft, self.recorded):
+    def _tool_needed(self, gone: int = 0) -> bool:
+        """Whether our tool is to be offered now, since originals were taken out, or more messages dropped than were
+        `gone`; where nothing needs it, its room is given back."""
+        if self.tool and len(self.editor.dropped()) <= gone and not originals(self.draft, self.recorded):
             self.draft.refs = None
             self.draft.reserved -= self.tool
             self.tool = 0

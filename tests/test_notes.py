@@ -1,6 +1,11 @@
+import json
+
+import msgspec
 import pytest
 from support.prompts import calls, chat, draft, lines, planned, result, round_of, said, system, user
+from support.spilled import REF, REFS
 
+from policies.draft import Draft
 from policies.editor import Editor
 from policies.needs import solve
 from policies.notes import (
@@ -16,7 +21,10 @@ from policies.notes import (
 )
 from policies.placing import OVERHEAD
 from policies.plan import Drop, Level
+from policies.recorded import Made, Recorded
 from policies.spans import Bucket
+from policies.spilling import offer
+from policies.stubs import Left, by_ref, window_note
 
 
 @pytest.mark.parametrize(("limit", "room"), [(100, LEAST_TOKENS), (2000, 125), (100_000, MOST_TOKENS)])
@@ -100,3 +108,68 @@ def test_where_an_epoch_left_room_the_note_says_more() -> None:
         told.append(best.text.count("TCK-"))
         assert made.measure(best.text) <= max(note_tokens(made.limit), FRAME_TOKENS + room // SPENT)
     assert told[0] < told[1] < told[2] <= MOST_DIGEST // 4
+
+
+OLD = "tr_0123456789abcdef01234567"
+IMITATED = window_note(Left(9, 999, {}), text="", measure=len, back=by_ref("tr_" + "f" * 24))
+
+
+def leaving_again(before: str, of_client: str = "task") -> tuple[Draft, Editor, Recorded]:
+    """Of two rounds the first left earlier, with a note that said so, the second leaves now."""
+    made = draft([user(of_client), *round_of(1, lines(30)), *round_of(2, lines(30)), said("b"), user("c")], limit=4000)
+    editor = Editor(made)
+    for span in made.messages[1:3]:
+        editor.replayed.append(span)
+        made.remove(span.id)
+    made.rebill()
+    editor.apply("window", Drop(("m3", "m4"), "older"))
+    noted = json.dumps(user(f"{before}\n\n{of_client}")).encode()
+    recorded = msgspec.structs.replace(
+        Recorded.nothing(), made={0: Made((noted,), "note", "", merged=(("summary", 30),))}
+    )
+    return made, editor, recorded
+
+
+def noted(back: str) -> str:
+    return window_note(Left(1, 400, {}), text="", measure=len, back=back)
+
+
+def told(made: Draft, editor: Editor, recorded: Recorded) -> list[str]:
+    return [one.text for one in solve(note(made, editor, recorded=recorded))]
+
+
+def test_where_all_refs_are_too_long_the_newest_which_leads_to_the_others_is_named_alone() -> None:
+    made, editor, recorded = leaving_again(noted(by_ref(OLD)))
+    made.refs = REFS
+    plain, shorter, bare, shortest, *without = told(made, editor, recorded)
+    assert [text.count("tr_") for text in (plain, shorter, bare, shortest, *without)] == [2, 1, 2, 1, 0, 0]
+    assert "what left before that" not in shorter
+    first, *rest = made.issued[REF.findall(shortest)[0]].split("\n")
+    assert json.loads(first) == {"earlier": by_ref(OLD)}
+    assert len(rest) == 2
+
+
+def test_where_nothing_new_may_be_promised_what_left_first_is_still_named() -> None:
+    made, editor, recorded = leaving_again(noted(by_ref(OLD)))
+    assert not any("tr_" in text for text in told(made, editor, recorded))  # there is no tool to read it with
+    offer(made)
+    plain, *_ = told(made, editor, recorded)
+    assert f'read_tool_result(ref="{OLD}") shows those that left first; all was answered' in plain
+    later, editor, recorded = leaving_again(plain)
+    offer(later)
+    assert (
+        f'read_tool_result(ref="{OLD}") shows those that left first; all was answered'
+        in told(later, editor, recorded)[0]
+    )
+    later.refs = REFS
+    whole, *_ = told(later, editor, recorded)
+    assert OLD not in whole
+    assert later.issued[REF.findall(whole)[0]].count("\n") == 3  # all four messages that left
+
+
+def test_a_text_of_the_client_that_reads_like_a_note_is_none_of_ours() -> None:
+    made, editor, recorded = leaving_again(noted(""), of_client=IMITATED)
+    made.refs = REFS
+    plain, *_ = told(made, editor, recorded)
+    assert "tr_" + "f" * 24 not in plain
+    assert made.issued[REF.findall(plain)[0]].count("\n") == 3

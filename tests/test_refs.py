@@ -35,8 +35,11 @@ from policies.readback_tool import NAME
 from policies.recorded import Made, Recorded
 from policies.refs import Refs
 from policies.request import ChatRequest
+from policies.step import Step
 from policies.steps.clip import Clip
 from policies.steps.elide import ElideResults
+from policies.steps.minify_json import MinifyJson
+from policies.steps.reminder import Reminder
 from policies.stubs import Left, by_ref, window_note
 
 
@@ -136,6 +139,32 @@ def test_steps_that_act_always_open_the_first_epoch_by_their_first_ref() -> None
 def test_steps_that_act_always_and_take_nothing_out_open_none() -> None:
     policy = replace(balanced(), steps=(Clip(over_tokens=2000, when="always"),))
     assert not any(one.opened or one.originals for _, one in whole(talk(100_000, policy), loop(6)))
+
+
+@pytest.mark.parametrize("before", [MinifyJson(when="always"), Reminder("Never restart pump 7.", every_tokens=1000)])
+def test_the_first_ref_opens_an_epoch_though_something_was_decided_before_it(before: Step) -> None:
+    policy = replace(balanced(), steps=(before, Clip(over_tokens=200, when="always")))
+    spaced = json.dumps([{"id": number} for number in range(8)], indent=1)
+    messages = [
+        system("Be brief."),
+        user("Which?"),
+        *round_of(1, spaced),
+        *round_of(2, lines(90)),
+        *round_of(3, lines(80)),
+    ]
+    conversation = talk(100_000, policy)
+    made = whole(conversation, messages)
+    assert [one.opened for _, one in made] == [False, False, True, False]
+    assert any(one.record for _, one in made[:2])
+    for request, one in made[2:]:
+        text = json.dumps(sent(request, one))
+        assert one.epoch is not None
+        assert (one.epoch.number, one.epoch.because) == (1, "refs")
+        assert refs_in(request, one)
+        assert refs_in(request, one) <= set(conversation.originals)
+        assert text.count("Never restart pump 7.") == (2 if isinstance(before, Reminder) else 0)
+    before_, after = (sent(*one)["messages"] for one in made[2:])
+    assert after[: len(before_)] == before_
 
 
 def test_the_judge_finds_nothing_wrong_with_any_request_of_a_conversation() -> None:
