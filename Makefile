@@ -39,6 +39,8 @@ style: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
+	MYPYPATH=bench:tests $(BIN)/mypy bench/*.py
+	MYPYPATH=e2e:tests $(BIN)/mypy e2e/*.py
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 layers: $(VENV)/.dev

@@ -15,7 +15,7 @@ import multiprocessing
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -136,7 +136,7 @@ def _talks(talks: Sequence[Conversation], windows: Sequence[int], every: int) ->
 def _share(arguments: argparse.Namespace, number: int) -> Tally:
     """The work of one process: every `processes`-th request, counted from `number`."""
     indexes = [arguments.index] if arguments.index is not None else range(arguments.n)
-    sources = {
+    sources: dict[str, Callable[[], Iterator[Work]]] = {
         "generated": lambda: generated(arguments.seed, indexes[number :: arguments.processes]),
         "recorded": lambda: itertools.islice(recorded(), number, None, arguments.processes),
         "made": lambda: itertools.islice(made(arguments.seed), number, None, arguments.processes),

@@ -99,7 +99,8 @@ async def compare(base: str) -> int:
     async with httpx2.AsyncClient() as client:
         upstream = Discovery(base, client, first_wait=30)
         server = ServerCount(upstream, client, deadline=30)
-        window, counting = await upstream.window("any"), (await upstream.found()).counting
+        found = await upstream.found()
+        window, counting = upstream.window("any", found), found.counting
         by_error = told_limit(await asyncio.to_thread(overflow, base))
         print(f"window told: {window}, by its error: {by_error}; counting: {counting}\n")
         print(f"{'request':24}{'server':>8}{'endpoints':>11}{'off':>8}{'tokenizer file':>16}{'off':>8}")

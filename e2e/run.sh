@@ -9,3 +9,4 @@ python=.venv/bin/python
 "$python" e2e/clients.py
 "$python" e2e/conversation.py
 bash e2e/image.sh
+"$python" e2e/select_tools.py
