@@ -93,6 +93,9 @@ class Calls:
 
     def _take(self, call: dict[str, Any], *, new: bool) -> Slot:
         index = call.get("index")
+        index = (
+            index if isinstance(index, int | str | None) else dumps(index)
+        )  # no server's, but it may not end a stream
         known = self._by_index.get(index) if index is not None else (self.slots[-1] if self.slots else None)
         if new or known is None or _is_another(known, call):
             known = Slot(len(self.slots))

@@ -92,7 +92,8 @@ class Chunk:
             first, *others = elements(outer.get("choices") or b"[]")
             inner, within = RawObject.parse(first), dict(choice)
             if delta:
-                within["delta"] = RawObject.parse(inner.get("delta") or b"{}").splice(delta)
+                raw = inner.get("delta") or b"{}"
+                within["delta"] = RawObject.parse(raw if raw[:1] == b"{" else b"{}").splice(delta)  # null, at some ends
             changes["choices"] = array([inner.splice(within), *others])
         return with_data(self.raw, outer.splice(changes))
 

@@ -263,3 +263,19 @@ def test_log_probabilities_of_an_answer_in_one_event_are_told_once() -> None:
     told = play([whole + b"\n\n" + DONE])
     assert (read(told).text, read(told).called, read(told).finishes) == ("so", [("b", "bash", "{}")], ["stop"])
     assert told.count(b'{"x": 1}') == 0
+
+
+def test_a_role_that_is_owed_is_told_where_the_last_event_has_no_delta() -> None:
+    first = one({"role": "assistant", **calls(piece(0, TOOL, ASK, "a"))}) + DONE
+    end = one(finish="stop").replace(b'"delta": {}', b'"delta": null') + DONE
+    told = json.loads(play([first, end]).split(b"\n")[0].removeprefix(b"data: "))["choices"][0]
+    assert told == {"index": 0, "delta": {"role": "assistant"}, "finish_reason": "stop"}
+
+
+@pytest.mark.parametrize("index", [[], {"at": 0}, 0.5])
+def test_an_index_that_is_no_number_still_tells_calls_apart(index: Any) -> None:
+    mine, theirs = piece(None, TOOL, ASK, "a"), piece(None, "get_weather", "{}", "b")
+    raw = one(calls({**mine, "index": index}), calls({**theirs, "index": [index]})) + DONE
+    told = play([raw])
+    assert b"get_weather" in told
+    assert not names_it(told)
