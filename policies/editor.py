@@ -149,8 +149,16 @@ class Editor:
         return taken
 
     def costs_more(self, entry: Entry, tokens: int) -> None:
-        """To take this edit back costs so much more than its spans say."""
-        self._dearer[entry.at] = self._dearer.get(entry.at, 0) + tokens
+        """To take this edit back costs so much more than its spans say; of a tool, as much as any other would: the first
+        one brings the frame of all."""
+        is_tool = entry.before[0].bucket is Bucket.TOOLS
+        alike = [one for one in self._entries if is_tool and one.before[0].bucket is Bucket.TOOLS] or [entry]
+        for one in alike:
+            self._dearer[one.at] = self._dearer.get(one.at, 0) + tokens
+
+    def cost_as_said(self) -> None:
+        """What was dearer, because nothing of its kind stood, stands now."""
+        self._dearer.clear()
 
     def _freed(self, entry: Entry) -> int:
         """Tokens that it takes to take the edit back, by what stands there now."""

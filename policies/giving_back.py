@@ -43,6 +43,8 @@ def _give_back_until(draft: Draft, editor: Editor, enough: int) -> None:
         if draft.total <= draft.limit:
             if draft.total == total and not taken:
                 return
+            if any(entry.before[0].bucket is Bucket.TOOLS for entry in taken):
+                editor.cost_as_said()
             continue
         missed, cost = draft.total - min(expected, draft.limit), draft.total - total
         culprit = _furthest_off(draft, taken)

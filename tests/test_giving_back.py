@@ -26,6 +26,20 @@ def test_an_edit_that_costs_more_to_take_back_than_it_freed_makes_room_for_anoth
     assert texts(made)[1].startswith("older older")
 
 
+def test_what_the_first_tool_brings_any_other_would_bring_too() -> None:
+    """So not each of the large ones is tried until no try is left."""
+    crowd = [tool(f"tool_{number}", "reads " * 40) for number in range(60)]
+    made = draft([user("task"), user("now")], tools=[*crowd, tool("small", "reads " * 20)])
+    editor = Editor(made)
+    for span in made.tools:
+        editor.apply("step", Drop((span.id,), "for the test"))
+    made.rebill()
+    made.limit = made.target = made.total + editor.decisions[0].before + 2
+    give_back(made, editor)
+    assert [one.spans for one in editor.decisions if one.outcome == "undone"] == [("t60",)]
+    assert made.total <= made.limit
+
+
 def test_a_result_of_a_parallel_round_that_costs_a_multiple_there_leaves_room_for_others() -> None:
     """On this model the list of results is escaped, and a Russian one costs several times what it costs alone."""
     older = [calls(("a", "f"), ("b", "f")), result("a", RUSSIAN), result("b", lines(30))]

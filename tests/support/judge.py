@@ -220,8 +220,9 @@ def _pieces(received: Opened, sent: Opened, cost: Cost) -> tuple[list[int], int]
     messages, after = received.body["messages"], sent.body["messages"]
     saved = _savings(received.messages, messages, sent.messages, after, lambda m: cost({"messages": [m]}) - base)
     newest = newest_round(messages)
-    shorter = {message.get("tool_call_id") for message in after if message.get("role") == "tool"}  # not: repaired away
-    loose = [index for index in newest if messages[index].get("tool_call_id") in shorter]
+    left = {message.get("tool_call_id") for message in after if message.get("role") == "tool"}  # not: repaired away
+    answered = {messages[index].get("tool_call_id"): index for index in reversed(newest)}  # of several the first
+    loose = [index for call, index in answered.items() if call in left]
     elastic = sum(saved.get(index, 0) for index in loose)
     pieces = [
         sum(saved.get(index, 0) for index in unit)
