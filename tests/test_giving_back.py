@@ -1,12 +1,20 @@
 import json
 
+import pytest
+from support.generate import case
 from support.prompts import calls, chat, draft, lines, planned, result, round_of, texts, tool, user
 
+from policies.counting.windows import Window
 from policies.editor import Editor
 from policies.giving_back import give_back
 from policies.messages import with_text
+from policies.needs import solve
 from policies.plan import Drop, Elide, Level, Rewrite
 from policies.refs import Refs
+from policies.request import ChatRequest
+from proxy.engine import Engine
+from proxy.policyfile import load
+from proxy.settings import Settings
 
 RUSSIAN = " ".join(f"станция {number} показывает падение давления" for number in range(180))
 
@@ -109,3 +117,13 @@ def test_a_result_that_is_only_dear_in_its_list_is_cut_to_what_it_may_cost_there
     assert plan.level is Level.TOOL_RESULTS
     assert len(plan.prompt.messages) == 6
     assert 4_800 <= plan.sent_total <= 8_000
+
+
+@pytest.mark.parametrize(("seed", "index"), [(1, 7130), (1, 8916), (2, 5803)])
+def test_what_a_request_may_hold_it_holds_whatever_its_parts_cost_together(seed: int, index: int) -> None:
+    """Large parallel rounds and hundreds of tools, where the first tries cost more, or less, than was thought."""
+    made = case(seed, index)
+    engine = Engine(Settings.load(), load("balanced"))
+    plan = solve(engine.planning(ChatRequest.parse(made.body), Window(made.window, "test"), ask_server=False))
+    assert plan.budget.limit is not None
+    assert 0.6 * plan.budget.limit <= plan.sent_total <= plan.budget.limit
