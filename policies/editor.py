@@ -149,8 +149,8 @@ class Editor:
         return taken
 
     def costs_more(self, entry: Entry, tokens: int) -> None:
-        """To take this edit back costs so much more than its spans say; of a tool, as much as any other would: the first
-        one brings the frame of all."""
+        """To take this edit back costs so much more than its spans say. So would any other tool, where it is one: the
+        first brings the frame of all."""
         is_tool = entry.before[0].bucket is Bucket.TOOLS
         alike = [one for one in self._entries if is_tool and one.before[0].bucket is Bucket.TOOLS] or [entry]
         for one in alike:
