@@ -50,3 +50,9 @@ def test_every_metric_that_an_alert_reads_is_exported() -> None:
         "edgewise_prefix_reuse_ratio_sum",
         "edgewise_prefix_reuse_ratio_count",
     }
+
+
+def test_all_that_the_image_copies_is_let_through_to_the_builder() -> None:
+    admitted = {line[1:] for line in read(".dockerignore").splitlines() if line[:1] == "!"}
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", read("Dockerfile"), re.MULTILINE)
+    assert {source for sources in copied for source in sources.split()} == admitted

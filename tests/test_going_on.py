@@ -169,7 +169,7 @@ class Foreign:
         yield from (Rewrite(span.id, b"{}", "") for span in draft.messages[:0])
 
 
-MANY = 200
+MANY = 240
 
 
 class Crowded(OpenAICounter):
@@ -213,7 +213,7 @@ def test_small_talk_goes_on_where_that_is_sure(
     policy: Policy, by: Counter, least: float, most: float, gone_on: list[bool]
 ) -> None:
     talk = Remembering(policy, Budget.of(9_000, 500, EXACT), by)
-    plans = [talk.both(body) for body in small_talk(last="boom")]
+    plans = [talk.both(body) for body in small_talk(96, last="boom")]
     for ours, theirs in plans:
         compared(ours, theirs)
     assert least <= sum(gone_on) / len(plans) <= most
