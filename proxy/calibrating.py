@@ -129,6 +129,11 @@ class Calibrating(Collector):
             if len(known.agreed) >= WAITING:
                 self._hear(place, counter)
 
+    def has_time(self, place: Place) -> bool:
+        """A bill of that place would be learned from."""
+        heard = self._heard.get(place)
+        return len(heard[1]) < WAITING if heard is not None else len(self._heard) < PLACES
+
     def observe(self, place: Place, counter: str, observation: Observation) -> None:
         """A bill that teaches something about the base counter of that name."""
         heard = self._hear(place, counter) if place in self._heard or len(self._heard) < PLACES else None

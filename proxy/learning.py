@@ -63,7 +63,7 @@ class Learning:
         right = report.exact and not is_estimate(base.name) and short <= EXACT.share * counted + EXACT.constant
         if right and not self._anchoring:
             self._all.agreed(self._place, base.name, counted, short)
-        elif base.new_bytes(prompt) > MOST_NEW:
+        elif not (self._anchoring or self._all.has_time(self._place)) or base.new_bytes(prompt) > MOST_NEW:
             self._all.lose()
         else:
             seen = Seen.of(prompt, base)

@@ -108,8 +108,9 @@ class Reuse:
             for link in reversed(chained.links):
                 if (found := self._sent.get(link)) is not None:
                     return found
-        few = (self._sent.get((sending.place, _joined(messages[:count]))) for count in range(FEW, 0, -1))
-        return next((found for found in few if found is not None), None)
+        place, few = sending.place, _joined(messages[:FEW])
+        found = self._sent.get((place, few))
+        return found if found is not None or len(messages) < FEW else self._sent.get((place, few[:SIZE]))
 
     def _hold(self, sending: Sending, made: Forwarded) -> None:
         messages, links = sending.received.messages, sending.conversation.links
@@ -124,11 +125,13 @@ def _forwarded(sending: Sending) -> Forwarded:
     _, _, received, sent, spans = sending
     key, asked = ("sent", *sending.place), len(received.messages)
     found: tuple[int, Forwarded | None] = before(sent.messages, key)
-    shared, begun = found
+    (shared, begun), end = found, sending.lasting
     if begun is None or not _is_begun(begun, sent, shared):
-        shared, begun = 0, Forwarded(asked, len(sent.tools)).and_then(sent.tools, spans[len(sent.messages) :])
-    begun, end = msgspec.structs.replace(begun, asked=asked), sending.lasting
-    made = begun.and_then(sent.messages[shared:end], spans[shared:end])
+        items, costing = (*sent.tools, *sent.messages[:end]), (*spans[len(sent.messages) :], *spans[:end])
+        made = Forwarded(asked, len(sent.tools)).and_then(items, costing)
+    else:
+        begun = msgspec.structs.replace(begun, asked=asked)
+        made = begun.and_then(sent.messages[shared:end], spans[shared:end])
     leave(sent.messages, key, made)
     return made
 
