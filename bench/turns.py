@@ -213,7 +213,7 @@ async def measure(stage: Stage, options: argparse.Namespace) -> bool:
         checkpoints = [turn for turn in CHECKPOINTS[1:] if turn <= options.turns]
         first = await _short(stage, model, large, 3 if options.quick else 10)
         print(first, flush=True)
-        talk, turns = Talk(stage.chance, model, large), 4 if options.quick else 10
+        talk, turns = Talk(stage.chance, model, large), 4 if options.quick else 30
         points, growth = await _long(stage, talk, checkpoints, turns)
         last, turn_10 = points[-1], turn_10 or first.beyond
         bars = [

@@ -1,5 +1,6 @@
 """The only hand that changes a draft: guards every edit, measures it, and writes down what became of it."""
 
+from collections.abc import Collection
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -140,19 +141,30 @@ class Editor:
                 break
             entry = max(fitting, key=self._freed)
             taken.append(entry)
-            self._entries.remove(entry)
-            for span in entry.before:
-                self.draft.put(span)
-            decision = self.decisions[entry.at]
-            because = "not needed: the rest freed enough"
-            self.decisions[entry.at] = msgspec.structs.replace(decision, outcome="undone", because=because)
+            self._take_back(entry)
         return taken
+
+    def spare_newest(self, steps: Collection[str], ceiling: int) -> None:
+        """Take back what these steps did to results of the newest round, while the total stays within `ceiling`."""
+        for entry in reversed(self._entries[self._firm_entries :]):
+            newest = [span for span in entry.before[:1] if span.tier is Tier.L1 and span.is_result]
+            is_meant = newest and self.decisions[entry.at].step in steps and self._stands(entry)
+            if is_meant and self._freed(entry) <= ceiling - self.draft.total:
+                self._take_back(entry)
+
+    def _take_back(self, entry: Entry) -> None:
+        self._entries.remove(entry)
+        for span in entry.before:
+            self.draft.put(span)
+        decision = self.decisions[entry.at]
+        because = "not needed: the rest freed enough"
+        self.decisions[entry.at] = msgspec.structs.replace(decision, outcome="undone", because=because)
 
     def costs_more(self, entry: Entry, tokens: int) -> None:
         """To take this edit back costs so much more than its spans say. So would any other tool, where it is one: the
         first brings the frame of all."""
-        is_tool = entry.before[0].bucket is Bucket.TOOLS
-        alike = [one for one in self._entries if is_tool and one.before[0].bucket is Bucket.TOOLS] or [entry]
+        tools = [one for one in self._entries if one.before and one.before[0].bucket is Bucket.TOOLS]
+        alike = tools if entry in tools else [entry]
         for one in alike:
             self._dearer[one.at] = self._dearer.get(one.at, 0) + tokens
 

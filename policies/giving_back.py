@@ -14,19 +14,31 @@ ENOUGH = 0.63  # of the limit: a prompt that had to be cut is not cut further th
 NEAR, WIDER = 0.95, 1.25  # of what is enough: as good as that, and what is asked for instead
 LEAST_REGROWTH = 32  # tokens
 TO_A_LENGTH = ("fold-json", "clip", "elide", "fit")  # steps whose result could have had another length
+SHORTER = ("fold-json", "clip")  # steps that shorten what is large before older results go
 TRIES = 12  # rounds of taking edits back, at most
 
 
-def give_back(draft: Draft, editor: Editor) -> None:
-    """Takes edits back, and says what is still short at greater length.
+def give_back(draft: Draft, editor: Editor, *, alone: bool = False) -> None:
+    """Takes edits back, and says what is still short at greater length. Of a request that is planned `alone`, which
+    nobody remembers, the newest round stays as it came where it fits so.
 
     Folds come in steps: where the last one left too little, the next is asked for with more room than is needed.
     """
     editor.leaf = Leaf.RESULTS
+    if alone:
+        _spare_newest(draft, editor)
     enough = min(int(ENOUGH * draft.limit), draft.target) + draft.reserved  # a policy may ask for less
     _give_back_until(draft, editor, enough)
     if draft.total < NEAR * enough:
         _give_back_until(draft, editor, min(draft.limit, int(WIDER * enough)))
+
+
+def _spare_newest(draft: Draft, editor: Editor) -> None:
+    before = editor.snapshot()
+    editor.spare_newest(SHORTER, draft.limit)
+    draft.rebill()
+    if draft.total > draft.limit:
+        editor.restore(before)
 
 
 def _give_back_until(draft: Draft, editor: Editor, enough: int) -> None:

@@ -244,7 +244,7 @@ class Pressing:
                 if step.level in ORDER[: ORDER.index(level) + 1] and not acts_always(step):
                     failed += yield from run_step(draft, editor, step)
         if editor.changed and draft.level is not Level.NONE:
-            give_back(draft, editor)
+            give_back(draft, editor, alone=self.recorded is None)
         return failed
 
     def _entered(self, level: Level) -> bool:

@@ -9,7 +9,7 @@ from policies.draft import Draft
 from policies.folding import minify_json
 from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.step import When
-from policies.steps.results import saying, untouched, wanted
+from policies.steps.results import saying, spared, untouched, wanted
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class MinifyJson:
         for span in untouched(draft):
             if not wanted(draft, self.when):
                 return
+            if spared(draft, span, self.when):
+                continue
             text = draft.original(span)
             compact = minify_json(text)
             raw = None if compact is None else saying(draft, span, compact)

@@ -35,6 +35,13 @@ def untouched(draft: Draft) -> Iterator[Span]:
     return (one for one in spans if not one.shortened and not one.elided and not draft.facts(one).media)
 
 
+def spared(draft: Draft, span: Span, when: When) -> bool:
+    """Whether a step that loses nothing leaves a result as it came: one of the newest round, where older ones can go
+    instead."""
+    in_turn = when == "pressure" and not draft.at_first_sight and draft.level in BEFORE_WINDOW
+    return in_turn and span.tier is Tier.L1 and "elide" in draft.steps
+
+
 def wanted(draft: Draft, when: When) -> bool:
     """Whether a boundary step has to go on: always, or while the prompt is over its target."""
     return when == "always" or draft.at_first_sight or draft.excess > 0

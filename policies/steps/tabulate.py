@@ -9,7 +9,7 @@ from policies.draft import Draft
 from policies.folding import tabulate
 from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.step import When
-from policies.steps.results import results, saying, wanted
+from policies.steps.results import results, saying, spared, wanted
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Tabulate:
         for span in results(draft):
             if not wanted(draft, self.when):
                 return
+            if spared(draft, span, self.when):
+                continue
             text = draft.original(span)
             made = None if span.elided or draft.facts(span).media else tabulate(text)
             raw = None if made is None else saying(draft, span, made)

@@ -1,0 +1,35 @@
+"""The newest round stays as it came where older results can go instead (issue 3, bar 3)."""
+
+import json
+
+from support.prompts import chat, lines, planned, round_of, rows, user
+
+from policies.plan import Level
+
+SPACED = json.dumps(json.loads(rows(12)), indent=4)
+
+
+def test_lossless_forms_leave_the_newest_round_alone_where_older_ones_can_go() -> None:
+    messages = [user("task"), *[one for n in range(8) for one in round_of(n, lines(20))], *round_of(9, SPACED)]
+    request = chat(messages)
+    total = planned(request, 100_000).received_total
+    made = planned(request, total - 50)
+    assert made.level is not Level.NONE
+    assert made.sent_total < total
+    assert made.prompt.messages[-1].raw == request.prompt.messages[-1].raw
+
+
+def test_a_large_newest_result_is_not_clipped_where_it_fits_whole_in_the_end() -> None:
+    older = [one for n in range(2) for one in round_of(n, lines(700, f"vessel {n}"))]
+    request = chat([user("task"), *older, *round_of(9, lines(700, "last"))])
+    total = planned(request, 200_000).received_total
+    made = planned(request, total - 100)
+    assert sum(span.tokens for span in made.received if span.id == "m6") > 8_000
+    assert made.prompt.messages[-1].raw == request.prompt.messages[-1].raw
+
+
+def test_where_it_does_not_fit_whole_it_is_shortened() -> None:
+    request = chat([user("task"), *round_of(9, lines(900, "last"))])
+    made = planned(request, 6_000)
+    assert made.sent_total <= 6_000
+    assert made.prompt.messages[-1].raw != request.prompt.messages[-1].raw
