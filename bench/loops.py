@@ -11,7 +11,7 @@ Retained: tokens of the common prefix with the request before (tools, then whole
 request before, summed. Cost: per request, tokens of that prefix at the read price and the rest at the write price,
 against forwarding everything. Survival: of the values that later calls pass and that so far stood only in tool
 results, how many stand in what was forwarded to the request that made the call; the rest must stand in an original
-whose ref is there. Removed: tokens of tool results, over all requests, and of each conversation's last one.
+whose ref is there. Removed: tokens of tool results, over all requests, over those beyond their window, and of each conversation's last one.
 Torn: requests that do not begin with the one before and open no epoch. Lost: system rules and tasks that are missing.
 Invalid: edited requests that break the chat grammar, by the tests' own judge or by mistral-common's validator.
 Ends with 1 when a bar is missed.
@@ -80,6 +80,11 @@ def removed(found: Sequence[Figures]) -> float:
     return 1 - sum(one.results_sent for one in found) / max(1, sum(one.results for one in found))
 
 
+def removed_beyond(found: Sequence[Figures]) -> float:
+    """Of requests that are beyond their window."""
+    return 1 - sum(one.beyond_results_sent for one in found) / max(1, sum(one.beyond_results for one in found))
+
+
 def removed_last(found: Sequence[Figures]) -> float:
     """Of the last request of each conversation."""
     return 1 - sum(one.last_results_sent for one in found) / max(1, sum(one.last_results for one in found))
@@ -109,6 +114,7 @@ def loops(loop: Loop, found: Sequence[Figures]) -> Iterator[Bar]:
 def recorded(found: Sequence[Figures]) -> Iterator[Bar]:
     yield "survival", survival(found), ">=", 0.975
     yield "results removed, all requests", removed(found), ">=", 0.0
+    yield "results removed, beyond the window", removed_beyond(found), ">=", 0.5
     yield "results removed, last requests", removed_last(found), ">=", 0.5
     yield "retained", sum(one.common for one in found) / sum(one.before for one in found), ">=", 0.0
     yield from sound(found)

@@ -35,6 +35,8 @@ class Figures:
     unreadable: int = 0  # of these, how many stand in no original whose ref was to be seen
     results: int = 0  # of tool results received, in all requests
     results_sent: int = 0
+    beyond_results: int = 0  # the same of requests that are beyond their window
+    beyond_results_sent: int = 0
     last_results: int = 0  # the same of the last request alone
     last_results_sent: int = 0
     paid: list[float] = field(default_factory=lambda: [0.0] * len(PRICES))
@@ -157,4 +159,7 @@ def _results(figures: Figures, made: Plan) -> None:
     sent = sum(span.tokens for span in made.sent if span.is_result)
     figures.results += received
     figures.results_sent += sent
+    if made.budget.limit is not None and made.received_total > made.budget.limit:
+        figures.beyond_results += received
+        figures.beyond_results_sent += sent
     figures.last_results, figures.last_results_sent = received, sent
