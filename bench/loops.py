@@ -11,7 +11,8 @@ Retained: tokens of the common prefix with the request before (tools, then whole
 request before, summed. Cost: per request, tokens of that prefix at the read price and the rest at the write price,
 against forwarding everything. Survival: of the values that later calls pass and that so far stood only in tool
 results, how many stand in what was forwarded to the request that made the call; the rest must stand in an original
-whose ref is there. Removed: tokens of tool results, over all requests, over those beyond their window, and of each conversation's last one.
+whose ref is there. Removed: tokens of tool results, over all requests, over those beyond their window, and of each
+conversation's last one.
 Torn: requests that do not begin with the one before and open no epoch. Lost: system rules and tasks that are missing.
 Invalid: edited requests that break the chat grammar, by the tests' own judge or by mistral-common's validator.
 Ends with 1 when a bar is missed.
