@@ -13,6 +13,8 @@ from proxy.sessions import named
 
 _Runs = tuple[Run[bytes], Run[bytes]]
 
+_NONE = Run[bytes]()
+
 HASHED_INLINE = 256 * 1024  # bytes of messages; hashing more for the first time is work
 
 
@@ -36,7 +38,7 @@ class Chained:
     def __init__(self, known: CanonicalHashes, call: Call, request: ChatRequest) -> None:
         self._known, self._call, self._request = known, call, request
         self.root = b""
-        self.links = self.hashes = Run[bytes]()  # a chain key, and a canonical hash, of each message
+        self.links = self.hashes = _NONE  # a chain key, and a canonical hash, of each message
 
     @property
     def id(self) -> str:
@@ -74,7 +76,7 @@ class Chained:
             self.root = root(self._call.tenant, self._call.upstream.name, model_family(self._request.model))
         messages = self._request.prompt.messages
         known, left = before(messages, self.root)
-        return left or (Run(), Run()), messages[known:]
+        return left or (_NONE, _NONE), messages[known:]
 
     def _go_on(self, begun: _Runs, added: list[bytes]) -> None:
         hashes, links = begun

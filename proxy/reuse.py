@@ -21,6 +21,7 @@ FEW = 2  # messages; a chain over them costs a fiftieth of their request
 PLACED = 64 * 1024  # bytes of messages at most that are hashed for this alone
 MOST = 512  # requests that others may go on from, beside those in trails
 MOST_BYTES = 8 << 20
+FIRST = 128  # requests of few messages that others may go on from
 SIZE = 16  # bytes of a digest
 
 Place = tuple[str, str, str]
@@ -78,12 +79,16 @@ class Reuse:
 
     def __init__(self) -> None:
         self._sent: Bounded[Hashable, Forwarded] = Bounded(MOST, MOST_BYTES)
+        self._first: dict[Hashable, Sending] = {}  # requests of few messages, and small ones, the newest last
 
     def over(self, sending: Sending) -> float | None:
         """The share of the request before that was sent again, from 0 to 1. None where this one was not taken by the
         upstream, goes on from none that is known, or is the same again."""
-        if not sending.received.messages:
+        messages = sending.received.messages
+        if not messages:
             return None
+        if len(messages) <= FEW and not sending.conversation.links and _size(messages) <= PLACED:
+            return self._begin(sending)
         key = "before", *sending.place
         earlier = self._earlier(sending, key)
         if not sending.conversation.taken:
@@ -108,16 +113,30 @@ class Reuse:
             for link in reversed(chained.links):
                 if (found := self._sent.get(link)) is not None:
                     return found
-        place, few = sending.place, _joined(messages[:FEW])
-        found = self._sent.get((place, few))
-        return found if found is not None or len(messages) < FEW else self._sent.get((place, few[:SIZE]))
+        begun = self._begun(sending, min(FEW, len(messages)))
+        return _forwarded(begun) if begun is not None else None
+
+    def _begun(self, sending: Sending, most: int) -> Sending | None:
+        """A request of at most so many messages from which this one goes on."""
+        place, messages = sending.place, sending.received.messages
+        few = [self._first.get((place, *[item.key for item in messages[:count]])) for count in range(most, 0, -1)]
+        return next((found for found in few if found is not None), None)
+
+    def _begin(self, sending: Sending) -> float | None:
+        """Most first requests are never gone on from: what they sent is worked out for those that are."""
+        messages = sending.received.messages
+        if not sending.conversation.taken:
+            return None
+        begun = self._begun(sending, len(messages) - 1) if len(messages) > 1 else None
+        self._first[sending.place, *[item.key for item in messages]] = sending
+        if len(self._first) > FIRST:
+            del self._first[next(iter(self._first))]
+        return _forwarded(begun).reused(_forwarded(sending)) if begun is not None else None
 
     def _hold(self, sending: Sending, made: Forwarded) -> None:
-        messages, links = sending.received.messages, sending.conversation.links
+        links = sending.conversation.links
         if links:
             self._sent.hold(links[-1], made, len(made.digests) + len(made.costs))
-        if len(messages) <= FEW:
-            self._sent.hold((sending.place, _joined(messages)), made, len(made.digests) + len(made.costs))
 
 
 def _forwarded(sending: Sending) -> Forwarded:
@@ -140,6 +159,10 @@ def _is_begun(begun: Forwarded, sent: Prompt, shared: int) -> bool:
     """Just these tools, and the `shared` messages, were sent then."""
     tools = begun.digests[: begun.tools * SIZE]
     return len(begun.digests) == len(tools) + shared * SIZE and tools == _joined(sent.tools)
+
+
+def _size(items: Sequence[Item]) -> int:
+    return sum([len(item.raw) for item in items])
 
 
 def _joined(items: Sequence[Item]) -> bytes:
