@@ -65,9 +65,13 @@ class Outlet(Protocol):
 
 
 class Exchange:
-    """An HTTP request under ASGI; `started` once a status is on its way. Every response carries its id."""
+    """An HTTP request under ASGI; `started` once a status is on its way. Every response carries its id.
 
-    __slots__ = ("headers", "id", "method", "path", "receive", "scope", "send", "started")
+    `departure` and what the outlet is come out of the scope: left there, a request and its scope would hold each other
+    until the garbage collector finds thousands of them, and each new one would be laid in memory that no cache has.
+    """
+
+    __slots__ = ("_outlet", "departure", "headers", "id", "method", "path", "receive", "scope", "send", "started")
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
@@ -77,18 +81,14 @@ class Exchange:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self.headers: Sequence[Header] = scope["headers"]
+        self.departure: Departure | None = scope.pop(DEPARTURE, None)
+        self._outlet: Outlet | None = scope.pop(OUTLET, None)
         self.started = False
-
-    @property
-    def departure(self) -> Departure | None:
-        found: Departure | None = self.scope.get(DEPARTURE)
-        return found
 
     @property
     def outlet(self) -> Outlet | None:
         """Where it is open."""
-        found: Outlet | None = self.scope.get(OUTLET)
-        return found if found is not None and found.is_open else None
+        return self._outlet if self._outlet is not None and self._outlet.is_open else None
 
     @property
     def raw_path(self) -> bytes:

@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from policies.annotated import NoteReader
 from policies.compaction import Compaction
 from policies.plan import Plan, untouched
-from policies.request import BadRequest, ChatRequest
+from policies.request import BadRequest, ChatRequest, Prompt
 from proxy.access import Access
 from proxy.bills import Bills
 from proxy.context_api import Context, install
@@ -38,7 +38,7 @@ from proxy.promptfiles import load as load_prompts
 from proxy.readback import Readback
 from proxy.refusals import Answer as Refused
 from proxy.refusals import answer
-from proxy.reuse import Sending
+from proxy.reuse import CACHED, Sending
 from proxy.routing import Upstream
 from proxy.servercount import ServerCount
 from proxy.sessions import session_of
@@ -65,7 +65,8 @@ class Note(msgspec.Struct, frozen=True):
     started: float
     planned: float
     learning: Learning
-    sending: Sending
+    sent: Prompt
+    sending: Sending | None = None  # where a provider's cache may hold it
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -157,8 +158,11 @@ class Planning:
         self.history.add(record)
         shown = headers(record) if self._settings.report_headers else []
         sent = request.prompt if record.observing else made.prompt
-        sending = Sending(about, conversation, request.prompt, sent, made.received if record.observing else made.sent)
-        note = Note(record, call.upstream, started, time.perf_counter(), learning, sending)
+        sending = None
+        if record.report.received_total >= CACHED:
+            spans = made.received if record.observing else made.sent
+            sending = Sending(about, conversation, request.prompt, sent, spans)
+        note = Note(record, call.upstream, started, time.perf_counter(), learning, sent, sending)
         if made.refusal is None or record.observing:
             outcome = self.bills.outcome(request, sent, call.upstream.name)
             back = None if record.observing else self._readback(request, made, learning)
@@ -182,10 +186,10 @@ class Planning:
         if not isinstance(note, Note):
             return
         upstream = None if outcome.refusal is not None else time.perf_counter() - note.planned
-        self.memories.left(note.sending.conversation)
+        self.memories.left(note.learning.conversation)
         self._telling.finished(note.record, Ending(status, usage, note.planned - note.started, upstream), note.sending)
         if usage is not None:
-            note.learning.billed(self.engine.counter(note.record.about.model), note.sending.sent, note.record, usage)
+            note.learning.billed(self.engine.counter(note.record.about.model), note.sent, note.record, usage)
 
     def learn(self, outcome: Outcome, error: bytes) -> None:
         if isinstance(outcome.note, Note):

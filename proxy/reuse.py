@@ -17,11 +17,10 @@ from proxy.bounded import Bounded
 from proxy.observe import About
 from proxy.recall import Conversation
 
-FEW = 2  # messages; a chain over them costs a fiftieth of their request
+CACHED = 1_024  # tokens: of less no provider keeps a prefix (FACTS 5)
 PLACED = 64 * 1024  # bytes of messages at most that are hashed for this alone
 MOST = 512  # requests that others may go on from, beside those in trails
 MOST_BYTES = 8 << 20
-FIRST = 128  # requests of few messages that others may go on from
 SIZE = 16  # bytes of a digest
 
 Place = tuple[str, str, str]
@@ -60,8 +59,7 @@ class Forwarded(msgspec.Struct, frozen=True):
 
     def and_then(self, items: Sequence[Item], spans: Iterable[Span]) -> "Forwarded":
         """Each item has its span."""
-        costs = array("q", [span.tokens for span in spans]).tobytes()
-        return Forwarded(self.asked, self.tools, self.digests + _joined(items), self.costs + costs)
+        return Forwarded(self.asked, self.tools, self.digests + _joined(items), self.costs + _costs(spans))
 
     def reused(self, later: "Forwarded") -> float:
         """Tokens that `later` begins with / tokens of all of this."""
@@ -78,8 +76,7 @@ class Reuse:
     it has their very bytes (`policies.opener`), else by its chain."""
 
     def __init__(self) -> None:
-        self._sent: Bounded[Hashable, Forwarded] = Bounded(MOST, MOST_BYTES)
-        self._first: dict[Hashable, Sending] = {}  # requests of few messages, and small ones, the newest last
+        self._sent: Bounded[bytes, Forwarded] = Bounded(MOST, MOST_BYTES)
 
     def over(self, sending: Sending) -> float | None:
         """The share of the request before that was sent again, from 0 to 1. None where this one was not taken by the
@@ -87,8 +84,6 @@ class Reuse:
         messages = sending.received.messages
         if not messages:
             return None
-        if len(messages) <= FEW and not sending.conversation.links and _size(messages) <= PLACED:
-            return self._begin(sending)
         key = "before", *sending.place
         earlier = self._earlier(sending, key)
         if not sending.conversation.taken:
@@ -109,29 +104,8 @@ class Reuse:
             return left
         if sending.conversation.head:
             return self._sent.get(sending.conversation.head)
-        if len(messages) > FEW and chained.place_at_once(PLACED):
-            for link in reversed(chained.links):
-                if (found := self._sent.get(link)) is not None:
-                    return found
-        begun = self._begun(sending, min(FEW, len(messages)))
-        return _forwarded(begun) if begun is not None else None
-
-    def _begun(self, sending: Sending, most: int) -> Sending | None:
-        """A request of at most so many messages from which this one goes on."""
-        place, messages = sending.place, sending.received.messages
-        few = [self._first.get((place, *[item.key for item in messages[:count]])) for count in range(most, 0, -1)]
-        return next((found for found in few if found is not None), None)
-
-    def _begin(self, sending: Sending) -> float | None:
-        """Most first requests are never gone on from: what they sent is worked out for those that are."""
-        messages = sending.received.messages
-        if not sending.conversation.taken:
-            return None
-        begun = self._begun(sending, len(messages) - 1) if len(messages) > 1 else None
-        self._first[sending.place, *[item.key for item in messages]] = sending
-        if len(self._first) > FIRST:
-            del self._first[next(iter(self._first))]
-        return _forwarded(begun).reused(_forwarded(sending)) if begun is not None else None
+        links = reversed(chained.links) if chained.place_at_once(PLACED) else ()
+        return next((found for link in links if (found := self._sent.get(link)) is not None), None)
 
     def _hold(self, sending: Sending, made: Forwarded) -> None:
         links = sending.conversation.links
@@ -147,7 +121,7 @@ def _forwarded(sending: Sending) -> Forwarded:
     (shared, begun), end = found, sending.lasting
     if begun is None or not _is_begun(begun, sent, shared):
         items, costing = (*sent.tools, *sent.messages[:end]), (*spans[len(sent.messages) :], *spans[:end])
-        made = Forwarded(asked, len(sent.tools)).and_then(items, costing)
+        made = Forwarded(asked, len(sent.tools), _joined(items), _costs(costing))
     else:
         begun = msgspec.structs.replace(begun, asked=asked)
         made = begun.and_then(sent.messages[shared:end], spans[shared:end])
@@ -161,8 +135,8 @@ def _is_begun(begun: Forwarded, sent: Prompt, shared: int) -> bool:
     return len(begun.digests) == len(tools) + shared * SIZE and tools == _joined(sent.tools)
 
 
-def _size(items: Sequence[Item]) -> int:
-    return sum([len(item.raw) for item in items])
+def _costs(spans: Iterable[Span]) -> bytes:
+    return array("q", [span.tokens for span in spans]).tobytes()
 
 
 def _joined(items: Sequence[Item]) -> bytes:

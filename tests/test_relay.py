@@ -5,19 +5,20 @@ import pytest
 from support.memory import Canned, Response, scope_of
 
 from proxy.errors import BrokenOff
-from proxy.exchange import OUTLET, Departure, Exchange
+from proxy.exchange import OUTLET, Departure, Exchange, Outlet
 from proxy.relay import attended, relay
 from proxy.sse import Tap
 
 
-def exchange_into(response: Response) -> Exchange:
+def exchange_into(response: Response, outlet: Outlet | None = None) -> Exchange:
     async def receive() -> dict[str, Any]:
         return {"type": "http.disconnect"}
 
     async def send(message: dict[str, Any]) -> None:
         response.messages.append(message)
 
-    return Exchange(scope_of("POST", "/v1/chat/completions"), receive, send)
+    offered = {OUTLET: outlet} if outlet is not None else {}
+    return Exchange(scope_of("POST", "/v1/chat/completions") | offered, receive, send)
 
 
 async def test_every_read_is_one_message_and_passes_the_tap() -> None:
@@ -55,8 +56,7 @@ class Spout:
 @pytest.mark.parametrize("tap", [None, Tap()])
 async def test_what_follows_the_first_piece_leaves_by_the_outlet_while_it_has_room(tap: Tap | None) -> None:
     response, spout = Response(), Spout(2)
-    exchange = exchange_into(response)
-    exchange.scope[OUTLET] = spout
+    exchange = exchange_into(response, spout)
     assert await relay(Canned(200, [], b"a", b"b", b"c", b"d", b"e", b"f"), exchange, [], tap)
     assert spout.pieces == [b"b", b"c", b"e"]
     assert [message["body"] for message in response.messages[1:]] == [b"a", b"d", b"f", b""]
@@ -66,8 +66,7 @@ async def test_what_follows_the_first_piece_leaves_by_the_outlet_while_it_has_ro
 async def test_an_outlet_that_is_not_open_is_left_alone() -> None:
     response, spout = Response(), Spout(2)
     spout.is_open = False
-    exchange = exchange_into(response)
-    exchange.scope[OUTLET] = spout
+    exchange = exchange_into(response, spout)
     assert await relay(Canned(200, [], b"a", b"b", b"c"), exchange, [])
     assert (spout.pieces, response.body) == ([], b"abc")
 

@@ -15,6 +15,7 @@ from proxy.planning import planner_of
 from proxy.settings import Settings
 
 WINDOW = 8_000
+RULES = "".join([f" Pump {at} is never run dry, and valve {at} is shut before it is opened." for at in range(60)])
 TOOLS = [tool("read_log"), tool("read_map", "Reads the map.")]
 BEGUN = STREAM_HEAD + chunk(b"data: {}\n\n")
 BROKEN = response(500, b"{}")
@@ -23,7 +24,7 @@ BROKEN = response(500, b"{}")
 def talk(rounds: int, *, clock: str = "", topic: str = "task", size: int = 40) -> list[Message]:
     """A loop of one user message; each round is about 600 tokens."""
     loop = [m for n in range(rounds) for m in round_of(n, lines(size, f"{topic} pump {n}"))]
-    return [system(f"You run the pumps.{clock}"), user(f"Find the {topic}."), *loop]
+    return [system(f"You run the pumps.{clock}{RULES}"), user(f"Find the {topic}."), *loop]
 
 
 def brute(before: Prompt, now: Prompt) -> float:
@@ -213,9 +214,19 @@ async def test_a_repair_at_the_end_is_no_part_of_what_is_sent_again() -> None:
         assert desk.brute() < 1
 
 
+async def test_what_is_too_short_for_any_cache_tells_nothing() -> None:
+    """Providers keep prefixes of 1,024 tokens and more."""
+    short = [system("You run the pumps."), user("Find the task.")]
+    async with scripted([OK]) as upstream, Desks(upstream) as desk:
+        await desk.send(short)
+        longer = [*short, said("Where?"), user("Here: " + lines(160, "pump"))]
+        assert await desk.send(longer) is None
+        assert await desk.send([*longer, said("There."), user("Go on.")]) == 1
+
+
 async def test_a_request_without_messages_tells_nothing() -> None:
     async with scripted([OK]) as upstream, Desks(upstream) as desk:
-        assert await desk.send([]) is None
+        assert await desk.send([], tools=[tool(f"read_{at}", RULES) for at in range(3)]) is None
 
 
 async def test_what_nobody_took_and_nobody_went_before_leaves_nothing() -> None:
