@@ -59,6 +59,8 @@ class _Begun(NamedTuple):
         )
 
 
+_Place = tuple[str, str, int, int]  # role, name, turn and round of a message; a round of -1 is none
+
 _KEY = "split"
 
 
@@ -68,38 +70,33 @@ def split(prompt: Prompt, facts: Sequence[Facts], bill: Bill) -> Sequence[Span]:
     messages = prompt.messages
     if isinstance(messages, Grown):
         return _grown(messages, facts, bill, tools)
-    begun, roles = _Begun(called={}), [fact.role for fact in facts]
-    rounds, classes = _rounds(facts, begun), [_OLDER.get(role, _SAID) for role in roles]
-    for index in _newest(begun, roles, rounds):
+    begun = _Begun(called={})
+    places = _places(facts, begun)
+    roles = [fact.role for fact in facts]
+    classes = [_OLDER.get(role, _SAID) for role in roles]
+    for index in _newest(begun, roles, [place[3] for place in places]):
         classes[index] = _NEWEST.get(roles[index], _ASKED)
-    return (*_spans(begun, messages, bill.messages, facts, rounds, classes), *tools)
+    return (*_spans(0, messages, bill.messages, places, classes), *tools)
 
 
 def _spans(
-    begun: _Begun,
-    items: Sequence[Item],
-    tokens: Sequence[int],
-    facts: Sequence[Facts],
-    rounds: Sequence[int],
-    classes: Sequence[_Class],
+    start: int, items: Sequence[Item], tokens: Sequence[int], places: Sequence[_Place], classes: Sequence[_Class]
 ) -> list[Span]:
-    """Spans of the messages behind those of `begun`."""
+    """Spans of the messages from index `start` on."""
     if not classes:
         return []
-    roles, start = [fact.role for fact in facts], len(begun.spans)
-    end = start + len(roles)
+    end = start + len(classes)
     ids = _IDS[start:end] if end <= len(_IDS) else [f"m{index}" for index in range(start, end)]
-    names, turns = _names(facts, begun.called), _turns(roles, begun.turn)
-    return list(map(Span, ids, items, *zip(*classes, strict=True), tokens, roles, names, turns, rounds))
+    return list(map(Span, ids, items, *zip(*classes, strict=True), tokens, *zip(*places, strict=True)))
 
 
 def _grown(messages: Grown[Item], facts: Sequence[Facts], bill: Bill, tools: Sequence[Span]) -> Split:
     begun = _begun(messages, bill)
     start, end = len(begun.spans), closed(facts)
-    facts = facts[start:]
-    roles, rounds = [fact.role for fact in facts], _rounds(facts, begun)
+    places = _places(facts[start:], begun)
+    roles, rounds = [fact.role for fact in facts[start:]], [place[3] for place in places]
     classes = [_OLDER.get(role, _SAID) for role in roles]
-    new = _spans(begun, messages[start:], bill.messages[start:], facts, rounds, classes)
+    new = _spans(start, messages[start:], bill.messages[start:], places, classes)
     newest: dict[int, Span] = {}
     for index in _newest(begun, roles, rounds):
         span = new[index - start] if index >= start else begun.spans[index]
@@ -157,38 +154,23 @@ def _pinned_tools(prompt: Prompt, bill: Bill, names: Sequence[str]) -> set[int]:
     return {min(candidates, key=lambda index: bill.tools[index])} if candidates else set()
 
 
-def _turns(roles: Sequence[str], turn: int) -> list[int]:
-    turns = []
-    for role in roles:
-        if role == "user":
-            turn += 1
-        turns.append(-1 if role in INSTRUCTING else turn if turn > 0 else 0)
-    return turns
+def _places(facts: Sequence[Facts], begun: _Begun) -> list[_Place]:
+    """An assistant message opens a round; the answers that follow belong to it. A user message opens a turn.
 
-
-def _rounds(facts: Sequence[Facts], begun: _Begun) -> list[int]:
-    """An assistant message opens a round; the answers that follow belong to it. Everything else: -1."""
-    current, inside, rounds = begun.round, begun.inside, list[int]()
+    A tool result has the name of the function whose call it answers; calls are added to `begun.called`.
+    """
+    turn, current, inside, called = begun.turn, begun.round, begun.inside, begun.called
+    places: list[_Place] = []
     for fact in facts:
-        if fact.role == "assistant":
+        role = fact.role
+        if role == "assistant":
             current, inside = current + 1, True
-        elif fact.role not in ANSWERING:
-            inside = False
-        rounds.append(current if inside else -1)
-    return rounds
-
-
-def _names(facts: Sequence[Facts], called: dict[str, str]) -> list[str]:
-    """The name of each message; of a tool result, the name of the function whose call it answers. Calls are added to
-    `called`."""
-    names = []
-    for fact in facts:
-        if len(fact.call_ids) == 1:
-            called[fact.call_ids[0]] = fact.call_names[0]
-        elif fact.call_ids:
             called.update(zip(fact.call_ids, fact.call_names, strict=True))
-        names.append(fact.name or (called.get(fact.call_id, "") if fact.call_id else ""))
-    return names
+        elif role not in ANSWERING:
+            turn, inside = turn + (role == "user"), False
+        name = fact.name or (called.get(fact.call_id, "") if fact.call_id else "")
+        places.append((role, name, -1 if role in INSTRUCTING else max(0, turn), current if inside else -1))
+    return places
 
 
 def _newest(begun: _Begun, roles: Sequence[str], rounds: Sequence[int]) -> set[int]:

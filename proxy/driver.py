@@ -24,10 +24,12 @@ class Driver(msgspec.Struct, frozen=True):
 
     async def drive(self, steps: Planning, thread: Executor, *, is_work: bool) -> Plan:
         """The plan that `steps` come to; what is work is done in the thread."""
-        loop, answered = asyncio.get_running_loop(), None
+        answered: Answer = None
         while True:
-            work = loop.run_in_executor(thread, _advance, steps, answered) if is_work else None
-            need = _advance(steps, answered) if work is None else await work
+            if is_work:
+                need = await asyncio.get_running_loop().run_in_executor(thread, _advance, steps, answered)
+            else:
+                need = _advance(steps, answered)
             if isinstance(need, Plan):
                 return need
             answered = await self.answer(need)

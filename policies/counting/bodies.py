@@ -42,6 +42,9 @@ def _text(item: Item) -> Message:
 def body(item: Item, message: Message, images: Images, *, reasoning: bool = False, document: int = DOCUMENT) -> Body:
     """Text parts are joined with no separator; base64 is never text. `reasoning`: it is part of the text. `document`:
     tokens of one beside what its bytes tell."""
+    if message.content == "text" and not message.refusal:  # one text, as of most messages
+        text = message.reasoning + message.parts[0].text if reasoning else message.parts[0].text
+        return Body(text, 0, len(text) <= COUNTED_CHARS)
     text = "".join(part.text for part in message.parts if part.kind in SPOKEN) + message.refusal
     text = message.reasoning + text if reasoning else text
     media, exact = 0, len(text) <= COUNTED_CHARS
