@@ -59,7 +59,7 @@ class Context:
     models want none); `max_body_bytes` bounds decoded bodies."""
 
     access: Access
-    history: History
+    history: Callable[[], History]
     plan: PlanIt
     count: Callable[[ChatRequest], Awaitable[Plan]]
     original: Original
@@ -117,20 +117,20 @@ def routes(context: Context) -> APIRouter:
     @router.get("/requests", response_model=Requests)
     async def requests(request: Request, limit: Annotated[int, Query(ge=1, le=MOST_LISTED)] = 20) -> Response:
         """The caller's last requests, the newest first, without their spans."""
-        told = [facts(record) for record in context.history.latest(context.tenant(request), limit)]
+        told = [facts(record) for record in context.history().latest(context.tenant(request), limit)]
         return _json(msgspec.json.encode({"requests": told}))
 
     @router.get("/tools", response_model=ToolsUsed)
     async def tools(request: Request) -> Response:
         """The tools of the caller's last requests, the most expensive first: what each costs, how often it was offered,
         forwarded and called; and names that were called but belong to no tool."""
-        records = context.history.latest(context.tenant(request), KEPT)
+        records = context.history().latest(context.tenant(request), KEPT)
         return _json(dumps(msgspec.to_builtins(await asyncio.to_thread(tools_used, records))))
 
     @router.get("/requests/{id}", response_model=PastRequest, responses={404: {"model": Error}})
     async def one(request: Request, id: str) -> Response:
         """One of the caller's last requests by its `Edgewise-Request-Id`: every span before and after, and why."""
-        record = context.history.get(context.tenant(request), id)
+        record = context.history().get(context.tenant(request), id)
         if record is None:
             raise Refusal(404, "no such request of this caller is remembered; only the last ones are", code="not_found")
         return _json(record_object(record))

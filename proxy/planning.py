@@ -35,7 +35,6 @@ from proxy.planner import Call, Outcome
 from proxy.policyfile import load
 from proxy.policyshelf import Shelf
 from proxy.promptfiles import load as load_prompts
-from proxy.readback import Readback
 from proxy.refusals import Answer as Refused
 from proxy.refusals import answer
 from proxy.reuse import CACHED, Sending
@@ -85,8 +84,8 @@ class Planning:
     """One engine for all requests; see `proxy.planner.Planner` for what each method promises."""
 
     def __init__(self, settings: Settings, engine: Engine, client: httpx2.AsyncClient | None = None) -> None:
-        self.engine, self.metrics, self.history = engine, Metrics(settings.tool_metrics), History()
-        self._telling = Telling(self.metrics)
+        self.engine, self.metrics = engine, Metrics(settings.tool_metrics)
+        self._telling = Telling(self.metrics, History())
         self._settings, self._access = settings, settings.access
         self._shelf = Watched(lambda seen: Shelf.load(settings.policy, settings.policies, seen))
         self._prompts = Watched(lambda seen: load_prompts(settings.prompts, seen))
@@ -110,7 +109,7 @@ class Planning:
         settings = self._settings
         plan, count, original = self._sketch, self._sum, self.memories.original
         local, most = settings.is_loopback, settings.max_body_bytes
-        install(api, Context(access, self.history, plan, count, original, local, most))
+        install(api, Context(access, self._telling.history, plan, count, original, local, most))
 
     async def open(self) -> None:
         """Loads the encoding that most models have, in the thread; until then `ready` is False."""
@@ -155,7 +154,6 @@ class Planning:
         )
         record = Record.of(about, made)
         self._telling.planned(record)
-        self.history.add(record)
         shown = headers(record) if self._settings.report_headers else []
         sent = request.prompt if record.observing else made.prompt
         sending = None
@@ -163,19 +161,15 @@ class Planning:
             spans = made.received if record.observing else made.sent
             sending = Sending(about, conversation, request.prompt, sent, spans)
         note = Note(record, call.upstream, started, time.perf_counter(), learning, sent, sending)
-        if made.refusal is None or record.observing:
+        if sent is request.prompt and (made.refusal is None or record.observing):
+            return Outcome(request.body, shown, note=note)
+        if made.refusal is None:
             outcome = self.bills.outcome(request, sent, call.upstream.name)
-            back = None if record.observing else self._readback(request, made, learning)
+            counter = learning.counter(self.engine.counter(request.model))
+            back = readback_of(made, request, counter, conversation)
             return msgspec.structs.replace(outcome, headers=shown, note=note, readback=back)
         told = answer(request, made, wanted.policy.on_refuse, about.id, int(about.at))
         return Outcome(b"", shown, told, note)
-
-    def _readback(self, request: ChatRequest, made: Plan, learning: Learning) -> Readback | None:
-        """Only of what is edited: to most requests the tool was never offered."""
-        if made.prompt is request.prompt:
-            return None
-        counter = learning.counter(self.engine.counter(request.model))
-        return readback_of(made, request, counter, learning.conversation)
 
     def answered(self, outcome: Outcome, status: int) -> None:
         if isinstance(outcome.note, Note) and 200 <= status < 300:

@@ -1,4 +1,4 @@
-"""What is told of requests after their answers: metrics and log lines, of many at a time.
+"""What is told of requests after their answers: metrics, records and log lines, of many at a time.
 
 Right after an answer has woken another process, code and data have to be fetched again: one line and its figures then
 cost four times as much as they do behind those of another request.
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from prometheus_client import Metric
 from prometheus_client.registry import Collector
 
+from proxy.history import History
 from proxy.metrics import Metrics
 from proxy.observe import Ending, Record, log_requests
 from proxy.reuse import Reuse, Sending
@@ -25,8 +26,8 @@ class Telling(Collector):
     `planned` and `finished` must be called on the event loop.
     """
 
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
+    def __init__(self, metrics: Metrics, history: History) -> None:
+        self._metrics, self._history = metrics, history
         self._reuse = Reuse()
         self._waiting: deque[tuple[Record, Ending | None, Sending | None]] = deque()
         self._due: asyncio.TimerHandle | None = None
@@ -39,6 +40,11 @@ class Telling(Collector):
         """The request is over; `sending` is what was forwarded, where that is of interest."""
         self._wait(record, ending, sending)
 
+    def history(self) -> History:
+        """With all that was planned in it."""
+        self.settle()
+        return self._history
+
     def settle(self) -> None:
         """Tell all that waits."""
         over: list[tuple[Record, Ending]] = []
@@ -46,6 +52,7 @@ class Telling(Collector):
             record, ending, sending = self._waiting.popleft()
             if ending is None:
                 self._metrics.planned(record)
+                self._history.add(record)
             else:
                 self._metrics.finished(record, ending)
                 over.append((record, ending))

@@ -46,7 +46,7 @@ def served(history: History, *, access: Access | None = None, anonymous: bool = 
     async def refused(_: Request, refusal: Refusal) -> Response:
         return Response(refusal.body, refusal.status, media_type="application/json")
 
-    install(api, Context(access or Access(), history, planned, counted, original, anonymous, 1_000_000))
+    install(api, Context(access or Access(), lambda: history, planned, counted, original, anonymous, 1_000_000))
     return httpx2.AsyncClient(transport=httpx2.ASGITransport(app=api), base_url="http://edgewise", headers=MINE)
 
 

@@ -6,6 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from support.plans import plan, record, small
 
+from proxy.history import History
 from proxy.metrics import Metrics
 from proxy.observe import Ending
 from proxy.telling import LATE, TOGETHER, Telling
@@ -20,7 +21,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[str]:
 @pytest.fixture
 def telling(caplog: pytest.LogCaptureFixture) -> Telling:
     caplog.set_level(logging.INFO, "edgewise.requests")
-    return Telling(Metrics())
+    return Telling(Metrics(), History())
 
 
 async def test_who_looks_sees_all_that_happened(telling: Telling) -> None:
@@ -31,6 +32,12 @@ async def test_who_looks_sees_all_that_happened(telling: Telling) -> None:
     telling.finished(made, OVER)
     assert registry.get_sample_value("edgewise_requests_total", {"level": "none", "outcome": "untouched"}) == 1
     assert registry.get_sample_value("edgewise_upstream_responses_total", {"status": "200"}) == 1
+
+
+async def test_a_record_can_be_asked_for_as_soon_as_its_request_is_planned(telling: Telling) -> None:
+    made = record(plan(small()))
+    telling.planned(made)
+    assert telling.history().get(made.about.tenant, made.about.id) is made
 
 
 async def test_requests_are_told_in_their_order_and_none_waits_long(
