@@ -31,12 +31,13 @@ def edgewise(body: bytes, window: int, *, policy: str = "balanced", beside: int 
     applied decisions, never from a comparison of bytes.
     """
     request = ChatRequest.parse(body)
-    return _outcome(
+    return outcome_of(
         request, solve(_engine(policy).planning(request, Window(window, "bench", beside), ask_server=False))
     )
 
 
-def _outcome(request: ChatRequest, plan: Plan) -> Outcome:
+def outcome_of(request: ChatRequest, plan: Plan) -> Outcome:
+    """What a plan made of its request."""
     touched = [span for decision in plan.decisions if decision.outcome == "applied" for span in decision.spans]
     refused = json.loads(answer(request, plan, "error", "bench", 0).body) if plan.refusal else None
     if plan.failed_steps:

@@ -2,11 +2,13 @@
 
     python bench/windows60.py
     python bench/windows60.py --policy classic --show 20
+    python bench/windows60.py --only remembered
 
 Method: overhead is what the tools, the system messages and the first user message of a conversation cost, the rest is
 what its last request costs beyond that. Its limit is overhead + 60 % of the rest: the window is larger by the margin,
-and holds no answer. Each request of the conversation is sent through the whole pipeline. Judged apart from the
-product, on what would be forwarded, counted anew: it is within the limit, each system text and the task (first user
+and holds no answer. Each request of the conversation is sent through the whole pipeline: `alone`, as if nobody knew it,
+and once more `remembered`, as through the proxy, where what was decided for earlier requests stands. Judged apart from
+the product, on what would be forwarded, counted anew: it is within the limit, each system text and the task (first user
 text) and the newest user text stand there word for word, the newest round stands there byte for byte, and
 `tests/support/judge.py` finds nothing else wrong. A newest round whose results are folded is told apart by whether
 the parts above alone would have fitted whole. Ends with 1 when anything is wrong that could be avoided.
@@ -16,7 +18,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +27,21 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 import adapter  # noqa: E402  (found by the path set above)
 from support.floor import encoded, newest_round, newest_user, text_of  # noqa: E402  (the same)
-from support.judge import judge  # noqa: E402  (the same)
+from support.judge import Outcome, judge  # noqa: E402  (the same)
 from support.sessions import Conversation, conversations  # noqa: E402  (the same)
+from support.talks import Talk  # noqa: E402  (the same)
+
+from policies.budget import Budget  # noqa: E402  (the same)
+from policies.counting.models import counter_for  # noqa: E402  (the same)
+from policies.refs import Refs  # noqa: E402  (the same)
+from proxy.policyfile import load as load_policy  # noqa: E402  (the same)
+from proxy.ranks import load  # noqa: E402  (the same)
 
 SHARE = 0.6
 MARGIN = 9  # tokens: what the product keeps free beside a hundredth
 NOTE = 24  # tokens that merging a note or a repair may cost
 Body = Mapping[str, Any]
+Send = Callable[[bytes], Outcome]
 
 
 def window_of(talk: Conversation) -> int:
@@ -72,11 +82,23 @@ def missing(received: Body, sent: Body) -> list[str]:
     return found
 
 
-def attempt(talk: Conversation, window: int, tally: Counter[str], policy: str) -> list[str]:
+def alone(policy: str, window: int, _: Conversation) -> Send:
+    """Each request is planned by itself."""
+    return lambda body: adapter.edgewise(body, window + MARGIN + window // 100, policy=policy, beside=window)
+
+
+def remembered(policy: str, window: int, talk: Conversation) -> Send:
+    """Each request is planned on what was decided for those before it."""
+    counter = counter_for(talk.model, load)
+    ours = Talk(load_policy(policy), counter, Budget(window), refs=Refs(b"a tenant's key"))
+    return lambda body: adapter.outcome_of(*ours.send(body))
+
+
+def attempt(talk: Conversation, window: int, tally: Counter[str], send: Send) -> list[str]:
     """Each request of one conversation; what is wrong."""
     wrong = []
     for number, body in enumerate(talk.requests()):
-        outcome = adapter.edgewise(body, window + MARGIN + window // 100, policy=policy, beside=window)
+        outcome = send(body)
         received = json.loads(body)
         tally["requests"] += 1
         tally[f"level {outcome.level}"] += 1
@@ -99,19 +121,32 @@ def main() -> int:
     """Run, print, and return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--policy", default="balanced")
+    parser.add_argument("--only", choices=WAYS)
     parser.add_argument("--show", type=int, default=10, help="problems to print (10)")
     arguments = parser.parse_args()
-    tally: Counter[str] = Counter()
-    wrong = []
-    for talk in conversations():
-        wrong += attempt(talk, window_of(talk), tally, arguments.policy)
-        tally["conversations"] += 1
-    for name, figure in tally.items():
-        print(f"{name:<48}{figure:>8,}")
-    print(f"{'wrong':<48}{len(wrong):>8,}")
+    ways = [arguments.only] if arguments.only else list(WAYS)
+    wrong = [problem for way in ways for problem in told(way, arguments.policy)]
     for problem in wrong[: arguments.show]:
         print(f"! {problem}")
     return 1 if wrong else 0
+
+
+def told(way: str, policy: str) -> list[str]:
+    """All conversations one way: prints what came of them; what is wrong."""
+    tally: Counter[str] = Counter()
+    wrong: list[str] = []
+    for talk in conversations():
+        window = window_of(talk)
+        wrong += attempt(talk, window, tally, WAYS[way](policy, window, talk))
+        tally["conversations"] += 1
+    print(f"-- {way}")
+    for name, figure in tally.items():
+        print(f"{name:<48}{figure:>8,}")
+    print(f"{'wrong':<48}{len(wrong):>8,}")
+    return wrong
+
+
+WAYS = {"alone": alone, "remembered": remembered}
 
 
 if __name__ == "__main__":

@@ -126,14 +126,14 @@ def test_a_request_that_was_sent_under_a_wider_limit_is_made_to_fit_in_an_epoch_
 
 
 def test_what_was_decided_under_a_narrower_limit_stands_under_a_wider_one() -> None:
-    results = [one for n in range(2) for one in round_of(n, rows(60))]  # 1,200 tokens that can be said in a table
-    sender = talk(limit=5_000)
+    results = round_of(0, rows(400))  # 9,200 tokens that can be said in a table
+    sender = talk(limit=16_000)
     _, narrow = sender.send(body([user("task"), *results]))
     assert narrow.level is Level.NONE
     assert narrow.record is not None
-    sender.budget = Budget(6_500)
+    sender.budget = Budget(20_000)
     _, wide = sender.send(body([user("task"), *results, said("done"), user("thanks")]))
-    assert wide.received_total < 0.5 * 6_500
+    assert wide.received_total < 0.5 * 20_000
     assert sent(wide)[: len(sent(narrow))] == sent(narrow)
 
 
@@ -213,32 +213,44 @@ def test_a_client_that_changed_its_past_gets_what_still_applies_in_a_declared_ep
 def test_an_invalid_past_is_repaired_when_something_is_edited_and_that_is_declared() -> None:
     lost = {"role": "tool", "tool_call_id": "lost", "content": "of a call that nobody made"}
     past = [user("task"), lost, said("hm"), user("go on")]
-    sender = talk(limit=5_000)
+    sender = talk(limit=16_000)
     watcher = Watcher(sender)
     assert watcher.send(body(past)).record is None
-    made = watcher.send(body([*past, *round_of(0, rows(150))]))
+    made = watcher.send(body([*past, *round_of(0, rows(400))]))
     assert "a result without a call before it" in [one.because for one in made.decisions]
     assert made.opened
     assert made.epoch is not None
     assert made.epoch.number == 0
-    assert watcher.send(body([*past, *round_of(0, rows(150)), said("so"), user("next")])).opened is False
+    assert watcher.send(body([*past, *round_of(0, rows(400)), said("so"), user("next")])).opened is False
     assert watcher.problems == []
 
 
 def test_a_result_that_may_have_been_sent_already_is_not_touched_at_first_sight() -> None:
-    loop = [user("task"), *round_of(0, rows(80))]
-    watcher = Watcher(talk(limit=6_000))
+    loop = [user("task"), *round_of(0, rows(400))]
+    watcher = Watcher(talk(limit=20_000))
     watcher.send(body(loop))
     made = watcher.send(body([*loop, user(lines(130))]))
-    assert made.received_total > 0.5 * 6_000
+    assert made.received_total > 0.5 * 20_000
     assert made.record is None
     assert watcher.problems == []
 
 
+@pytest.mark.parametrize("text", [rows(300), lines(700)], ids=["a table", "a text that is hardly too long"])
+def test_a_new_result_is_read_as_it_came_where_not_much_is_to_come(text: str) -> None:
+    """Up to 8,000 tokens, and a tenth more where something would be cut."""
+    loop = [user("task"), *[one for n in range(40) for one in round_of(n, lines(60, f"pump {n}"))]]
+    sender, newest = talk(limit=30_000), round_of(50, text)
+    _, before = sender.send(body(loop))
+    _, made = sender.send(body([*loop, *newest]))
+    assert before.opened
+    assert not made.opened
+    assert sent(made) == [*sent(before), *[json.dumps(one).encode() for one in newest]]
+
+
 def test_a_call_whose_result_may_still_come_is_answered_for_now_and_that_is_not_remembered() -> None:
     asked = calling(("a", "read"), ("b", "read"))
-    sender = talk(limit=5_000)
-    open_ = [user("task"), *round_of(0, rows(150)), asked, result("a", "1")]
+    sender = talk(limit=16_000)
+    open_ = [user("task"), *round_of(0, rows(400)), asked, result("a", "1")]
     assert sender.send(body(open_[:3]))[1].record is not None
     _, made = sender.send(body(open_))
     assert b"No result was recorded" in sent(made)[-1]

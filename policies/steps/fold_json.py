@@ -10,7 +10,7 @@ from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.spans import Span
 from policies.step import When
-from policies.steps.results import keep, left_to_elide, results, size, threshold, wanted
+from policies.steps.results import is_large, keep, left_to_elide, results, threshold, wanted
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class FoldJson:
             if not wanted(draft, self.when):
                 return
             large = threshold(draft, span, self.over_tokens, self.over_share)
-            if span.id in spared or (not self.over_chars and size(draft, span) <= large):
+            if span.id in spared or (not self.over_chars and not is_large(draft, span, large)):
                 continue
             text = draft.original(span)
             if draft.facts(span).media or len(text) <= self.over_chars:

@@ -9,7 +9,7 @@ from policies.draft import Draft
 from policies.folding import minify_json
 from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.step import When
-from policies.steps.results import saying, spared, untouched, wanted
+from policies.steps.results import lossless_over, saying, spared, untouched, wanted
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class MinifyJson:
     leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
-        for span in untouched(draft):
+        for span in untouched(draft, over=lossless_over(draft)):
             if not wanted(draft, self.when):
                 return
             if spared(draft, span, self.when):

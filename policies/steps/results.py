@@ -15,6 +15,8 @@ STUB_USUAL = 120  # tokens: what most stubs come to
 STUBBED_FIRST, NEWEST_ROUNDS = 500, 5  # results of so many tokens get stubs first; so many rounds keep theirs
 BEFORE_WINDOW = (Level.TOOL_RESULTS, Level.HISTORY)  # levels before older rounds have left, or while they do
 FIRST_TOKENS, FIRST_SHARE = 1500, 0.02  # of the limit
+LEAST_TAKEN = 10  # a cut of a new result takes one part of so many at least
+FIRST_LARGE = 8_000  # tokens of a new result above which a form of it that loses nothing is worth it
 LARGE_ROOM = 44_000  # tokens
 GENTLE_TOKENS = 256  # the size under which `fit` presses no result of the newest round before an emergency
 
@@ -29,9 +31,9 @@ def results(draft: Draft, *, over: int = 0) -> Iterator[Span]:
     return (span for span in found if span.id not in draft.frozen) if draft.frozen else found
 
 
-def untouched(draft: Draft) -> Iterator[Span]:
+def untouched(draft: Draft, *, over: int = 0) -> Iterator[Span]:
     """Results of text that stand as they came, oldest first."""
-    spans = results(draft)
+    spans = results(draft, over=over)
     return (one for one in spans if not one.shortened and not one.elided and not draft.facts(one).media)
 
 
@@ -51,6 +53,12 @@ def size(draft: Draft, span: Span) -> int:
     """Tokens by which a result is large. One that was said shorter counts by itself: as a part of a parallel round's
     list it costs more, and would be shortened to the same length again."""
     return draft.facts(span).tokens if span.shortened else span.tokens
+
+
+def is_large(draft: Draft, span: Span, large: int) -> bool:
+    """Whether a result is to be cut to `large` tokens: a new one only where that takes a tenth of them or more."""
+    slack = large // LEAST_TAKEN if is_read_first(draft) else 0
+    return size(draft, span) > large + slack
 
 
 def keep(draft: Draft, span: Span, large: int, when: When) -> int:
@@ -92,10 +100,21 @@ def squeezable(draft: Draft, *tiers: Tier) -> int:
     return sum(span.tokens - GENTLE_TOKENS for span in spans if not tiers or span.tier in tiers)
 
 
+def is_read_first(draft: Draft) -> bool:
+    """Whether a new result is read as it came wherever that can be: where not much is to come, little is saved by
+    another form of it."""
+    return draft.at_first_sight and draft.limit < LARGE_ROOM
+
+
 def at_first_sight(draft: Draft, tokens: int) -> int:
     """From how many tokens on a new result is large where much is to come: what an agent has not seen yet is said
     shorter so that there is less to take back later, and only where it would cost much."""
     return tokens if draft.limit < LARGE_ROOM else min(tokens, max(FIRST_TOKENS, int(FIRST_SHARE * draft.limit)))
+
+
+def lossless_over(draft: Draft) -> int:
+    """Tokens above which a result may get another form that loses nothing; a new one only if it is large."""
+    return FIRST_LARGE if is_read_first(draft) else 0
 
 
 def threshold(draft: Draft, span: Span, tokens: int, share: float) -> int:

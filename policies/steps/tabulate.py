@@ -9,7 +9,7 @@ from policies.draft import Draft
 from policies.folding import tabulate
 from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.step import When
-from policies.steps.results import results, saying, spared, wanted
+from policies.steps.results import lossless_over, results, saying, spared, wanted
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Tabulate:
     leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
-        for span in results(draft):
+        for span in results(draft, over=lossless_over(draft)):
             if not wanted(draft, self.when):
                 return
             if spared(draft, span, self.when):
