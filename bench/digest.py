@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from policies.digest import digest
+from policies.texts.digest import digest
 from proxy.ranks import load
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -25,7 +25,7 @@ from support.documents import Document, Place, document  # noqa: E402  (found by
 from support.folding_check import GONE, check, shown  # noqa: E402  (the same)
 from support.sessions import recorded_results  # noqa: E402  (the same)
 
-from policies.folding import fold_json, fold_to_shape, tabulate  # noqa: E402  (the same)
+from policies.texts.folding import fold_json, fold_to_shape, tabulate  # noqa: E402  (the same)
 from proxy.ranks import load  # noqa: E402  (the same)
 
 COUNTED = "report problems"

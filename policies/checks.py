@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from policies.folding_tree import MARK, Number
+from policies.texts.folding_tree import MARK, Number
 
 STAND = "values stand at their paths in the source"
 _STANDS_FOR_STRING = re.compile(r"string of [\d,]+ characters$")
@@ -17,8 +17,8 @@ class Untrue(ValueError):
 
 
 def values_at_their_paths(source: str, folded: str) -> int:
-    """How many scalars of a folded JSON text (its form: `policies.folding`) are the source's at the same path, in the
-    same spelling. Raises Untrue, with the path, where one is not."""
+    """How many scalars of a folded JSON text (its form: `policies.texts.folding`) are the source's at the same path, in
+    the same spelling. Raises Untrue, with the path, where one is not."""
     return _value(_parsed(source), _parsed(folded), "$")
 
 

@@ -14,7 +14,7 @@ from policies.readback_tool import NAME
 from policies.refs import Refs
 from policies.request import Item, Prompt
 from policies.spans import Bucket, Span
-from policies.stubs import AGAIN, by_ref
+from policies.texts.stubs import AGAIN, by_ref
 from policies.tools import among
 
 

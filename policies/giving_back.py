@@ -7,8 +7,8 @@ from policies.draft import Draft
 from policies.editor import Editor, Entry
 from policies.messages import with_text
 from policies.plan import Leaf, Rewrite
-from policies.shrinking import shrink
 from policies.spans import Bucket, Span
+from policies.texts.shrinking import shrink
 
 ENOUGH = 0.63  # of the limit: a prompt that had to be cut is not cut further than this where its spans allow it
 NEAR, WIDER = 0.95, 1.25  # of what is enough: as good as that, and what is asked for instead

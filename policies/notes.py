@@ -17,8 +17,8 @@ from policies.plan import Inject, Level
 from policies.recorded import Recorded
 from policies.spans import Bucket, Span
 from policies.spilling import is_offered
-from policies.stubs import GONE, Left, by_ref, window_note
 from policies.summaries import said, summary
+from policies.texts.stubs import GONE, Left, by_ref, window_note
 
 MOST_TOKENS, LEAST_TOKENS = 240, 80  # kept free for it: a sixteenth of the limit between these bounds
 FRAME_TOKENS = 120  # the note without its digest

@@ -6,8 +6,8 @@ so that pages put together are the original. Places are characters from 0; lines
 
 from collections.abc import Callable
 
-from policies.grepping import WORK, Pattern, hits, pattern_of
 from policies.readback_tool import Amount, Ask
+from policies.texts.grepping import WORK, Pattern, hits, pattern_of
 
 PAGE = 3_900  # tokens: with its call and the messages around them a read costs 4,000 at most
 LEAST = 160  # tokens below which no page is worth its round

@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from policies.boundaries import cut_before
 from policies.draft import Draft
 from policies.jsonraw import dumps, loads
 from policies.messages import with_text
 from policies.plan import Refusal
 from policies.request import Item, Prompt
 from policies.spans import Span, Tier
+from policies.texts.boundaries import cut_before
 
 INLINE_BYTES = 256 * 1024  # bodies of all units together; beyond that they are named by ranges
 LEAST_ROOM = 200  # tokens: parts smaller than this say too little to be worked on

@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from policies.boundaries import cut_after, cut_before
-from policies.clipping import HEAD, TAIL
-from policies.digest import identifiers
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.messages import Message
 from policies.needs import Anybody, Ask, Asking
 from policies.plan import Level
 from policies.spans import Span
+from policies.texts.boundaries import cut_after, cut_before
+from policies.texts.clipping import HEAD, TAIL
+from policies.texts.digest import identifiers
 
 MOST_TOKENS, SHARE = 8_000, 0.3  # of the limit; DESIGN 5, level history
 LEAST_TOKENS = 160  # with less room than this a digest of names says more
@@ -27,7 +27,7 @@ ANSWER_TOKENS, LEAST_ANSWER = 1_000, 60  # a cheap model writes so much within i
 WORDS_A_TOKEN = 0.5  # asked for, so that the answer ends by itself
 QUOTED = 100  # a user message of so many tokens is short
 QUOTES_SHARE = 0.4  # of the cap
-TELLING = 3  # weight of an identifier from which a later message is said to use it (see `policies.digest`)
+TELLING = 3  # weight of an identifier from which a later message is said to use it (see `policies.texts.digest`)
 READ = 160_000  # characters of kept messages that are looked through for identifiers
 LONG = 2 * (HEAD + TAIL)  # characters of a result: of a longer one the side model is shown the ends
 SLACK = 8  # tokens that joining parts may cost

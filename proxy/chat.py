@@ -11,8 +11,8 @@ from proxy.exchange import Exchange
 from proxy.failopen import FailOpen
 from proxy.headers import Header, find, to_client
 from proxy.planner import BROKE_OFF, CLIENT_LEFT, Call, Outcome
-from proxy.readback import Way, resolve
-from proxy.readback_usage import relay_quietly
+from proxy.readback.loop import Way, resolve
+from proxy.readback.usage import relay_quietly
 from proxy.relay import UNBUFFERED, attended, relay
 from proxy.sending import REFUSED, outgoing_of, sent, sent_asking
 from proxy.sse import Tap, Usage

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from policies.request import ChatRequest
 from proxy.access import Access
 from proxy.headers import Header, find
-from proxy.readback import Readback
+from proxy.readback.loop import Readback
 from proxy.refusals import Answer
 from proxy.routing import Upstream
 

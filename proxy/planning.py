@@ -30,11 +30,11 @@ from proxy.learning import Learning
 from proxy.memories import Memories
 from proxy.metrics import Metrics
 from proxy.observe import About, Ending, Record, headers
-from proxy.offering import readback_of
 from proxy.planner import Call, Outcome
 from proxy.policyfile import load
 from proxy.policyshelf import Shelf
 from proxy.promptfiles import load as load_prompts
+from proxy.readback.offering import readback_of
 from proxy.refusals import Answer as Refused
 from proxy.refusals import answer
 from proxy.reuse import CACHED, Sending

@@ -15,10 +15,10 @@ import msgspec
 from prometheus_client import Metric
 from prometheus_client.registry import Collector
 
-from policies.clipping import clip
 from policies.counting.memo import Memo
 from policies.jsonraw import dumps
 from policies.needs import Ask, Reply
+from policies.texts.clipping import clip
 from proxy.breaker import Breaker
 from proxy.metrics import UPSTREAM, Counts, Values
 from proxy.promptfiles import Prompt

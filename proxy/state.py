@@ -14,7 +14,7 @@ from prometheus_client import (
 from policies.opener import Opener
 from proxy.access import Access
 from proxy.planner import Planner
-from proxy.readback_metrics import ReadbackMetrics
+from proxy.readback.metrics import ReadbackMetrics
 from proxy.retry import Patience
 from proxy.routing import Routes
 from proxy.settings import Settings

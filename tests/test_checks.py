@@ -3,7 +3,7 @@ import json
 import pytest
 
 from policies.checks import Untrue, checked, values_at_their_paths
-from policies.folding import fold_json
+from policies.texts.folding import fold_json
 
 ROWS = [{"id": number, "state": "ok", "price": 1.50} for number in range(40)]
 SOURCE = json.dumps({"total": 40, "rows": ROWS, "log": "line\n" * 4000, "deep": {"a": {"b": [1, 2, {"c": 1}]}}})

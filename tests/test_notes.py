@@ -24,7 +24,7 @@ from policies.plan import Drop, Level
 from policies.recorded import Made, Recorded
 from policies.spans import Bucket
 from policies.spilling import offer
-from policies.stubs import Left, by_ref, window_note
+from policies.texts.stubs import Left, by_ref, window_note
 
 
 @pytest.mark.parametrize(("limit", "room"), [(100, LEAST_TOKENS), (2000, 125), (100_000, MOST_TOKENS)])

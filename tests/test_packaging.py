@@ -87,7 +87,7 @@ def test_types_are_shipped(package: str) -> None:
 
 
 def test_the_command_is_called_edgewise(edgewise: Distribution) -> None:
-    assert [(entry.name, entry.value) for entry in edgewise.entry_points] == [("edgewise", "proxy.cli:main")]
+    assert [(entry.name, entry.value) for entry in edgewise.entry_points] == [("edgewise", "proxy.cli.main:main")]
 
 
 @pytest.mark.parametrize("lock", LOCKS)

@@ -64,7 +64,7 @@ def test_a_package_that_cannot_be_imported_is_a_fault_of_the_policy(install: Ins
 
 def edgewise(site: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(site)}
-    command = [sys.executable, "-m", "proxy.cli", *arguments]
+    command = [sys.executable, "-m", "proxy.cli.main", *arguments]
     return subprocess.run(command, capture_output=True, check=False, env=environment)
 
 

@@ -25,7 +25,7 @@ from policies.policy import Policy
 from policies.spans import Bucket
 from policies.step import Step
 from policies.steps import STEPS
-from proxy.cli import EPILOG
+from proxy.cli.main import EPILOG
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")

@@ -40,7 +40,7 @@ from policies.steps.clip import Clip
 from policies.steps.elide import ElideResults
 from policies.steps.minify_json import MinifyJson
 from policies.steps.reminder import Reminder
-from policies.stubs import Left, by_ref, window_note
+from policies.texts.stubs import Left, by_ref, window_note
 
 
 def test_a_ref_is_the_same_for_the_same_text_of_a_tenant_and_another_for_others() -> None:

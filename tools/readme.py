@@ -23,14 +23,14 @@ from policies.request import ChatRequest
 from policies.step import Step
 from policies.steps import STEPS
 from proxy.app import create_app
-from proxy.demo_table import Turn, heading, line
-from proxy.demo_tools import TOOLS
+from proxy.cli.demo_table import Turn, heading, line
+from proxy.cli.demo_tools import TOOLS
+from proxy.cli.tables import Paint
 from proxy.engine import Engine
 from proxy.planning import planner_of
 from proxy.policyfile import load
 from proxy.refusals import error_object
 from proxy.settings import PREFIX, Settings
-from proxy.tables import Paint
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "ARCHITECTURE.md")
@@ -189,7 +189,7 @@ def table(rows: Iterable[Iterable[str]]) -> str:
 
 def demo() -> list[dict[str, Any]]:
     """What `edgewise demo` tells: an object for each turn, then its summary."""
-    command = [sys.executable, "-m", "proxy.cli", "demo", "--window", str(DEMO_WINDOW), "--json"]
+    command = [sys.executable, "-m", "proxy.cli.main", "demo", "--window", str(DEMO_WINDOW), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
     return [json.loads(one) for one in done.stdout.splitlines()]
 

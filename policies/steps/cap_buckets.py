@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from policies.clipping import clip
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Edit, Elide, Leaf, Level, Rewrite
 from policies.spans import Bucket, Evict, Span, Tier
 from policies.step import When
 from policies.steps.results import wanted
-from policies.stubs import left_out
+from policies.texts.clipping import clip
+from policies.texts.stubs import left_out
 
 LEAST = 120  # tokens: what is cut shorter than this says less than a stub
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from policies.budget import fixed_tokens
 from policies.draft import Draft
-from policies.extracting import Field, Found, Values, merge, parts_of, question_of, values_of
-from policies.folding import fold_json
-from policies.folding_tree import write
 from policies.messages import with_text
 from policies.needs import Ask, Reply
 from policies.plan import Edit, Leaf, Level, Pass, Rewrite
 from policies.spans import Evict, Span, Tier
+from policies.texts.extracting import Field, Found, Values, merge, parts_of, question_of, values_of
+from policies.texts.folding import fold_json
+from policies.texts.folding_tree import write
 
 QUESTION = 1_000  # characters of the beginning and of the end that stay as they are, at most
 FRAME_TOKENS = 80  # the words around the fields

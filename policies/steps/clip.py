@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from policies.clipping import HEAD, TAIL, clip
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.spans import Span
 from policies.step import When
 from policies.steps.results import is_json, is_large, keep, left_to_elide, results, threshold, wanted
+from policies.texts.clipping import HEAD, TAIL, clip
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from policies.plan import Edit, Elide, Leaf, Level
 from policies.spans import Span, Tier
 from policies.step import When
 from policies.steps.results import untouched, wanted
-from policies.stubs import pointer
+from policies.texts.stubs import pointer
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from policies.checks import checked
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Edit, Elide, Leaf, Level, Rewrite
-from policies.shrinking import shrink
 from policies.spans import Span
 from policies.steps.results import leaving, stubbable
-from policies.stubs import stub
+from policies.texts.shrinking import shrink
+from policies.texts.stubs import stub
 
 LEAST_DIGEST = 120  # tokens
 STUB_TOKENS = 260  # a digest of 200 tokens and the words around it: what is smaller is not worth a stub of its own

@@ -7,9 +7,9 @@ from policies.checks import checked
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Rewrite
-from policies.shrinking import shrink
 from policies.spans import Span
 from policies.steps.results import GENTLE_TOKENS, results
+from policies.texts.shrinking import shrink
 
 SMALLEST_TOKENS = 24
 PASSES = 4  # a text shrinks to about what it was asked for; what is then still missing is asked of it again

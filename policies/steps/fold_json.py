@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from policies.checks import values_at_their_paths
 from policies.draft import Draft
-from policies.folding import Folded, fold_json, fold_to_shape
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.spans import Span
 from policies.step import When
 from policies.steps.results import is_large, keep, left_to_elide, results, threshold, wanted
+from policies.texts.folding import Folded, fold_json, fold_to_shape
 
 
 @dataclass(frozen=True)

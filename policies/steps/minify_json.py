@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from policies.checks import checked
 from policies.draft import Draft
-from policies.folding import minify_json
 from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.step import When
 from policies.steps.results import lossless_over, saying, spared, untouched, wanted
+from policies.texts.folding import minify_json
 
 
 @dataclass(frozen=True)

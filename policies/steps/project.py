@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from policies.columns import by_columns
 from policies.draft import Draft
-from policies.folding import PARTS, with_note
-from policies.folding_tree import parse, write
 from policies.messages import with_text
 from policies.plan import Edit, Leaf, Level, Pass, Rewrite
-from policies.projecting import MatchesNothing, Projected, by_jmespath, by_regex, faults
 from policies.spans import Span
 from policies.step import When
 from policies.steps.results import untouched, wanted
+from policies.texts.columns import by_columns
+from policies.texts.folding import PARTS, with_note
+from policies.texts.folding_tree import parse, write
+from policies.texts.projecting import MatchesNothing, Projected, by_jmespath, by_regex, faults
 
 
 @dataclass(frozen=True)

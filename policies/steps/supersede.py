@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from policies.digest import digest
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Edit, Elide, Leaf, Level
@@ -11,7 +10,8 @@ from policies.resources import Read, replaces
 from policies.spans import Span, Tier
 from policies.step import When
 from policies.steps.results import untouched, wanted
-from policies.stubs import pointer, reports_problem
+from policies.texts.digest import digest
+from policies.texts.stubs import pointer, reports_problem
 
 SHARE = 0.5  # of the older text: a newer one that is shorter than this ("unchanged since your last read") replaces none
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from policies.checks import values_at_their_paths
 from policies.draft import Draft
-from policies.folding import tabulate
 from policies.plan import Edit, Leaf, Level, Rewrite
 from policies.step import When
 from policies.steps.results import lossless_over, results, saying, spared, wanted
+from policies.texts.folding import tabulate
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from policies.clipping import clip
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Drop, Edit, Leaf, Level, Rewrite
 from policies.spans import Evict, Span, Tier
 from policies.steps.results import rounds_before, squeezable
+from policies.texts.clipping import clip
 
 Need = Callable[[int], int]  # tokens of the older user messages that are left → tokens that should still go
 

@@ -8,7 +8,7 @@ from policies.plan import Action, Edit, Pass, Rewrite
 from policies.policy import Policy
 from policies.refs import Refs
 from policies.steps.project import Project, Rule
-from policies.stubs import by_ref
+from policies.texts.stubs import by_ref
 from proxy.policyfile import load
 
 SHIPMENT = '{"status": "in_transit", "eta": "2026-12-03", "trace": [' + ", ".join(['{"hub": "LEJ"}'] * 40) + "]}"

@@ -11,7 +11,7 @@ from support.servers import Answer, Proxy, running
 
 from policies.counting.models import counter_for
 from policies.request import ChatRequest
-from proxy.embedded import Embedded, Said, Tokens
+from proxy.cli.embedded import Embedded, Said, Tokens
 from proxy.loopback import listening, plain
 from proxy.planning import Planning, planner_of
 from proxy.ranks import load

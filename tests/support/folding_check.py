@@ -1,4 +1,4 @@
-"""Is a folded text true to its source? Written from the form in `policies.folding`, sharing no code with it."""
+"""Is a folded text true to its source? Written from the form in `policies.texts.folding`, sharing no code with it."""
 
 import json
 import re

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from support.rounds import TOOL
 
-from proxy.readback_answer import Story, asks_again
-from proxy.readback_stream import Stream
+from proxy.readback.answer import Story, asks_again
+from proxy.readback.stream import Stream
 
 
 def play(rounds: Sequence[bytes], pieces: Callable[[bytes], Sequence[bytes]] = lambda raw: [raw]) -> bytes:

@@ -14,7 +14,7 @@ from policies.request import ChatRequest
 from proxy.app import create_app
 from proxy.errors import UpstreamError
 from proxy.planner import Call, Outcome, Untouched
-from proxy.readback import Readback
+from proxy.readback.loop import Readback
 from proxy.settings import Settings
 
 ORIGINAL = "\n".join(f"row {row}: 价格 {row * 7}" for row in range(400))

@@ -67,7 +67,7 @@ async def serving(upstream: str, ledger: Path, *, window: int, **settings: str) 
     environment = KEPT | {f"EDGEWISE_{name.upper()}": value for name, value in given.items()}
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "proxy.cli", "serve", "--port", "0",
+            sys.executable, "-m", "proxy.cli.main", "serve", "--port", "0",
             stdout=asyncio.subprocess.PIPE, stderr=errors, env=environment,
         )  # fmt: skip
     try:
