@@ -8,6 +8,7 @@ import re
 from collections import Counter as Tally
 from collections.abc import Sequence
 
+from policies.conclusions import conclusions
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.jsonraw import dumps
@@ -23,6 +24,7 @@ from policies.texts.stubs import GONE, Left, by_ref, window_note
 MOST_TOKENS, LEAST_TOKENS = 240, 80  # kept free for it: a sixteenth of the limit between these bounds
 FRAME_TOKENS = 120  # the note without its digest
 MOST_DIGEST, SPENT = 320, 4  # tokens of its digest at most; of what an epoch left free it may take a fourth
+MOST_CONCLUDED = 480  # tokens of what turns came to; as much of what is free again
 BARE_TOKENS = 40  # its first sentence alone, and what it costs to merge it
 
 MOST_EARLIER = 8  # refs of what left at earlier epochs that the note names
@@ -54,8 +56,8 @@ def note(
     draft: Draft, editor: Editor, reserved: int = 0, recorded: Recorded | None = None
 ) -> Asking[tuple[Inject, ...]]:
     """What left the conversation, the better note first: with a side model's summary, if there is one that passes its
-    checks; else how much, which tools were called, which identifiers were seen; else how much alone. Empty: nothing
-    left.
+    checks; else how much, which tools were called, which identifiers were seen, what turns came to; else less of it.
+    Empty: nothing left.
 
     `reserved` are tokens to keep free for what is placed after it.
     """
@@ -64,7 +66,8 @@ def note(
         return ()
     why = f"{len(dropped)} older messages were dropped"
     ways = _ways(draft, editor, recorded)
-    forms = [form(draft, dropped, back) for backs in (ways, ("",)) for form in (_plain, _bare) for back in backs]
+    known = (_concluded, _plain, _bare)
+    forms = [form(draft, dropped, back) for backs in (ways, ("",)) for form in known for back in backs]
     texts = dict.fromkeys(forms)
     plain = tuple(Inject(text, "note", Bucket.SUMMARY, why) for text in texts)
     frame = _frame(draft, dropped, ways[0] if ways else "").removesuffix("]")
@@ -111,6 +114,13 @@ def _earlier(recorded: Recorded | None) -> tuple[str, list[str]]:
 
 def _bare(draft: Draft, dropped: Sequence[Span], back: str) -> str:
     return _frame(draft, dropped, back, calls=False)
+
+
+def _concluded(draft: Draft, dropped: Sequence[Span], back: str) -> str:
+    """With what turns came to whose user message left."""
+    plain = _plain(draft, dropped, back)
+    told = conclusions(draft, dropped, min(MOST_CONCLUDED, (draft.limit - draft.total) // SPENT))
+    return f"{plain.removesuffix(']')}\n{told}]" if told else plain
 
 
 def _plain(draft: Draft, dropped: Sequence[Span], back: str) -> str:

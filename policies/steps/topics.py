@@ -1,4 +1,4 @@
-"""Several turns by topic: what older user messages asked is named in the note, the messages go (DESIGN 5, Levels)."""
+"""Several turns by topic: older user messages go; the note says what they asked and what it came to (DESIGN 5)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -35,7 +35,7 @@ def stub(name: str, text: str, tokens: int, *, measure: Measure, cap: int = DEFA
     it nothing is promised.
     """
     held = _held(text)
-    began = held or _first_line(text)
+    began = held or first_line(text)
     said = f"{_outcome(name, text, is_json=bool(held))}; its {tokens:,} tokens are {GONE}" + (
         f", {back}" if back else ""
     )
@@ -51,7 +51,7 @@ def stub(name: str, text: str, tokens: int, *, measure: Measure, cap: int = DEFA
 def left_out(what: str, text: str, tokens: int, *, measure: Measure, cap: int = DEFAULT_CAP) -> str:
     """What stands for `text`, of so many tokens, that is no result: how it began, and in at most `cap` tokens what it
     named. `what` says what it is."""
-    began = _first_line(text)
+    began = first_line(text)
     named = digest(text, cap, measure=measure, without=began)
     facts = [f"{what} of {tokens:,} tokens, {GONE}"]
     facts += [f"it began: {began}"] if began else []
@@ -145,7 +145,7 @@ def _listed(names: list[str]) -> str:
     return listed if len(names) <= LISTED else f"{listed} and {len(names) - LISTED:,} others"
 
 
-def _first_line(text: str) -> str:
+def first_line(text: str) -> str:
     """The first line of the text that says something, cut between words."""
     for line in text[:_READ].splitlines():
         stripped = " ".join(line.split())
