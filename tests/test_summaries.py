@@ -65,9 +65,7 @@ def notes(model: Callable[[Need], Answer], *, reserved: int = 0, **how: Any) -> 
     made, editor = cut(conversation(**{key: how.pop(key) for key in ("log", "later", "first") if key in how}), **how)
     found = solve(note(made, editor, reserved), model)
     assert found[-1].text.endswith("all was answered and acted on.]")  # the barest; `conclusions` has tests of its own
-    return (
-        tuple([one for one in found[:-1] if "- asked: " not in one.text]) or found[-1:]
-    )  # see tests/test_conclusions.py
+    return tuple([one for one in found[:-1] if "- asked: " not in one.text]) or found[-1:]
 
 
 def test_the_summary_stands_in_the_note_between_what_left_and_what_was_checked() -> None:
