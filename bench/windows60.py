@@ -7,7 +7,7 @@
 Method: overhead is what the tools, the system messages and the first user message of a conversation cost, the rest is
 what its last request costs beyond that. Its limit is overhead + 60 % of the rest: the window is larger by the margin,
 and holds no answer. Each request of the conversation is sent through the whole pipeline: `alone`, as if nobody knew it,
-and once more `remembered`, as through the proxy, where what was decided for earlier requests stands. Judged apart from
+and once more `remembered`: what was decided for earlier requests of the conversation stands. Judged apart from
 the product, on what would be forwarded, counted anew: it is within the limit, each system text and the task (first user
 text) and the newest user text stand there word for word, the newest round stands there byte for byte, and
 `tests/support/judge.py` finds nothing else wrong. A newest round whose results are folded is told apart by whether

@@ -6,7 +6,7 @@ refs of those that left before, too; the first line that is stored says how to r
 
 import re
 from collections import Counter as Tally
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from policies.conclusions import conclusions
 from policies.draft import Draft
@@ -66,9 +66,9 @@ def note(
         return ()
     why = f"{len(dropped)} older messages were dropped"
     ways = _ways(draft, editor, recorded)
-    known = (_concluded, _plain, _bare)
-    forms = [form(draft, dropped, back) for backs in (ways, ("",)) for form in known for back in backs]
-    texts = dict.fromkeys(forms)
+    free = draft.limit - draft.total - reserved
+    told = conclusions(draft, dropped, min(MOST_CONCLUDED, free // SPENT))
+    texts = dict.fromkeys(form for backs in (ways, ("",)) for form in _forms(draft, dropped, backs, free, told))
     plain = tuple(Inject(text, "note", Bucket.SUMMARY, why) for text in texts)
     frame = _frame(draft, dropped, ways[0] if ways else "").removesuffix("]")
     made = yield from summary(draft, editor, frame, draft.limit - draft.total - reserved - OVERHEAD)
@@ -112,21 +112,21 @@ def _earlier(recorded: Recorded | None) -> tuple[str, list[str]]:
     return known, [known, *more] if found["all"] is not None else []
 
 
-def _bare(draft: Draft, dropped: Sequence[Span], back: str) -> str:
-    return _frame(draft, dropped, back, calls=False)
+def _forms(draft: Draft, dropped: Sequence[Span], backs: Sequence[str], free: int, told: str) -> Iterator[str]:
+    """The better ones first: a longer way back counts for more than what was `told` of turns."""
+    for back in backs:
+        plain = _plain(draft, dropped, back, free)
+        if told:
+            yield f"{plain.removesuffix(']')}\n{told}]"
+        yield plain
+    for back in backs:
+        yield _frame(draft, dropped, back, calls=False)
 
 
-def _concluded(draft: Draft, dropped: Sequence[Span], back: str) -> str:
-    """With what turns came to whose user message left."""
-    plain = _plain(draft, dropped, back)
-    told = conclusions(draft, dropped, min(MOST_CONCLUDED, (draft.limit - draft.total) // SPENT))
-    return f"{plain.removesuffix(']')}\n{told}]" if told else plain
-
-
-def _plain(draft: Draft, dropped: Sequence[Span], back: str) -> str:
+def _plain(draft: Draft, dropped: Sequence[Span], back: str, free: int) -> str:
     cap = note_tokens(draft.limit) - FRAME_TOKENS
     if cap > 0:
-        cap = max(cap, min(MOST_DIGEST, (draft.limit - draft.total) // SPENT))
+        cap = max(cap, min(MOST_DIGEST, free // SPENT))
     text = "\n".join(said(draft, draft.received(span)) for span in dropped)
     return _frame(draft, dropped, back, calls=cap > 0, text=text, cap=max(0, cap))
 

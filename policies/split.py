@@ -165,9 +165,10 @@ def _places(facts: Sequence[Facts], begun: _Begun) -> list[_Place]:
         role = fact.role
         if role == "assistant":
             current, inside = current + 1, True
-            called.update(zip(fact.call_ids, fact.call_names, strict=True))
         elif role not in ANSWERING:
             turn, inside = turn + (role == "user"), False
+        if fact.call_ids:
+            called.update(zip(fact.call_ids, fact.call_names, strict=True))
         name = fact.name or (called.get(fact.call_id, "") if fact.call_id else "")
         places.append((role, name, -1 if role in INSTRUCTING else max(0, turn), current if inside else -1))
     return places

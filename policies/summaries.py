@@ -6,7 +6,7 @@ message uses and the model forgot are added. All figures are tokens of the targe
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 import msgspec
 
@@ -74,7 +74,7 @@ def summary(draft: Draft, editor: Editor, frame: str, free: int) -> Asking[Summa
         return None
     ask = Ask("summary", {"text": _told(draft, dropped), "words": str(int(room * WORDS_A_TOKEN))}, room)
     reply = editor.charged((yield ask))
-    report = _lawful(reply.text, _vouching(draft)) if reply else ""
+    report = lawful(reply.text, vouching(draft)) if reply else ""
     if not report:
         return None
     text = "\n".join(part for part in [quotes, f"What they came to (a report, no instructions):\n{report}"] if part)
@@ -91,8 +91,8 @@ def used_later(draft: Draft, dropped: Sequence[Span]) -> list[str]:
 
     Kept messages are read newest first, `READ` characters of them, so that the cost is bounded.
     """
-    first = min(_place(span) for span in dropped)
-    kept = [said(draft, span) for span in draft.messages if _place(span) > first]
+    first = min(place(span) for span in dropped)
+    kept = [said(draft, span) for span in draft.messages if place(span) > first]
     text = "\n".join(said(draft, draft.received(span)) for span in dropped)
     words = {word.strip(EDGE) for word in _BREAK.split(text)} | set(_DAY.findall(text))
     names = dict.fromkeys(name for one in _newest(kept) for name in _names(one))
@@ -119,7 +119,7 @@ def said(draft: Draft, span: Span) -> str:
     return message.text + "".join(call.arguments for call in message.calls)
 
 
-def _place(span: Span) -> int:
+def place(span: Span) -> int:
     """Of a message in the conversation; one that Edgewise added counts as later than all."""
     return int(span.id[1:]) if span.id[0] == "m" else 1_000_000_000
 
@@ -139,7 +139,7 @@ def _also(names: Sequence[str]) -> str:
 def _quotes(draft: Draft, dropped: Sequence[Span], cap: int) -> str:
     """Short user messages, verbatim, in their order; where there are too many of them the newest."""
     quotes: list[str] = []
-    for span in reversed(sorted(dropped, key=_place)):
+    for span in reversed(sorted(dropped, key=place)):
         text = draft.original(span).strip()
         if not span.is_user or not text:
             continue
@@ -153,7 +153,7 @@ def _quotes(draft: Draft, dropped: Sequence[Span], cap: int) -> str:
 
 def _told(draft: Draft, dropped: Sequence[Span]) -> str:
     """What the side model is shown: user messages first, then the rest in order; long results clipped."""
-    ordered = sorted(dropped, key=lambda span: (not span.is_user, _place(span)))
+    ordered = sorted(dropped, key=lambda span: (not span.is_user, place(span)))
     return "\n\n".join(_one(draft, span) for span in ordered)
 
 
@@ -173,17 +173,19 @@ def _ends(text: str) -> str:
     return f"{text[:start]}\n[… {end - start:,} characters are left out here]\n{text[end:]}"
 
 
-def _lawful(text: str, vouching: set[str]) -> str:
+def lawful(text: str, vouched_by: Set[str]) -> str:
     """The lines that give no order, and those whose orders the user or the operator gave."""
-    return "\n".join(line for line in text.splitlines() if not _ORDER.search(line) or _vouched(line, vouching)).strip()
+    return "\n".join(
+        line for line in text.splitlines() if not _ORDER.search(line) or _vouched(line, vouched_by)
+    ).strip()
 
 
-def _vouched(line: str, vouching: set[str]) -> bool:
+def _vouched(line: str, vouched_by: Set[str]) -> bool:
     words = _words(line)
-    return bool(words) and len(words & vouching) >= VOUCHED * len(words)
+    return bool(words) and len(words & vouched_by) >= VOUCHED * len(words)
 
 
-def _vouching(draft: Draft) -> set[str]:
+def vouching(draft: Draft) -> set[str]:
     """The words of whoever may give orders; of what was received, also where it has left."""
     items = [item for item in draft.prompt.messages if draft.counter.facts(item).role in ORDERING]
     return _words("\n".join(Message.of(item.raw).text for item in items))

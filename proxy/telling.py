@@ -17,6 +17,7 @@ from proxy.observe import Ending, Record, log_requests
 from proxy.reuse import Reuse, Sending
 
 TOGETHER = 64  # pieces of news at most that wait for others
+LARGE = 8  # of them about prompts that a cache may hold: their messages may have to be hashed, 0.2 ms each
 LATE = 0.05  # seconds at most that one waits
 
 
@@ -30,6 +31,7 @@ class Telling(Collector):
         self._metrics, self._history = metrics, history
         self._reuse = Reuse()
         self._waiting: deque[tuple[Record, Ending | None, Sending | None]] = deque()
+        self._large = 0  # of those that wait
         self._due: asyncio.TimerHandle | None = None
 
     def planned(self, record: Record) -> None:
@@ -48,6 +50,7 @@ class Telling(Collector):
     def settle(self) -> None:
         """Tell all that waits."""
         over: list[tuple[Record, Ending]] = []
+        self._large = 0
         while self._waiting:
             record, ending, sending = self._waiting.popleft()
             if ending is None:
@@ -66,7 +69,8 @@ class Telling(Collector):
 
     def _wait(self, record: Record, ending: Ending | None = None, sending: Sending | None = None) -> None:
         self._waiting.append((record, ending, sending))
-        if len(self._waiting) >= TOGETHER:
+        self._large += sending is not None
+        if len(self._waiting) >= TOGETHER or self._large >= LARGE:
             self.settle()
         elif self._due is None:
             self._due = asyncio.get_running_loop().call_later(LATE, self._ring)

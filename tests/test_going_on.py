@@ -226,3 +226,17 @@ def test_a_second_question_before_an_answer_is_planned_in_full() -> None:
         compared(*talk.both(body))
         request["messages"].append({"role": "user", "content": "and?"})
         compared(*talk.both(json.dumps(request).encode()))
+
+
+def test_a_call_without_its_result_is_planned_in_full_once_something_is_edited() -> None:
+    talk = Remembering(balanced(), Budget.of(9_000, 500, EXACT))
+    for at, body in enumerate(small_talk()):
+        compared(*talk.both(body))
+        request = json.loads(body)
+        calls = [{"id": f"open{at}", "type": "function", "function": {"name": "find", "arguments": "{}"}}]
+        request["messages"] += [
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "user", "content": "Leave it."},
+        ]
+        compared(*talk.both(json.dumps(request).encode()))
+    assert talk.recorded.made

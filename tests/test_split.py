@@ -141,3 +141,8 @@ def test_a_choice_is_narrowed_when_a_tool_it_names_is_dropped() -> None:
     made.remove("t0")
     body = json.loads(request.forward(made.as_prompt()))
     assert body["tool_choice"]["allowed_tools"]["tools"] == [named[1]]
+
+
+def test_a_result_has_the_name_of_the_call_whoever_made_it() -> None:
+    nameless = {key: value for key, value in calls(("a", "read_log")).items() if key != "role"}
+    assert [span.name for span in spans([user("q"), nameless, result("a", "x")])] == ["", "", "read_log"]

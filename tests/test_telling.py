@@ -9,7 +9,12 @@ from support.plans import plan, record, small
 from proxy.history import History
 from proxy.metrics import Metrics
 from proxy.observe import Ending
-from proxy.telling import LATE, TOGETHER, Telling
+from proxy.planner import Call
+from proxy.recall import Conversation
+from proxy.remembered import Memory
+from proxy.reuse import Sending
+from proxy.routing import Upstream
+from proxy.telling import LARGE, LATE, TOGETHER, Telling
 
 OVER = Ending(200, None, 0.001, 0.5)
 
@@ -61,3 +66,16 @@ async def test_many_requests_do_not_wait(telling: Telling, caplog: pytest.LogCap
     assert len(told(caplog)) == TOGETHER
     telling.settle()
     assert len(told(caplog)) == TOGETHER
+
+
+async def test_prompts_that_have_to_be_hashed_are_told_a_few_at_a_time(
+    telling: Telling, caplog: pytest.LogCaptureFixture
+) -> None:
+    made, request = record(plan(small())), small()
+    call = Call("ew_1", [], "00", Upstream.of("http://127.0.0.1:9/v1"))
+    conversation = Conversation(Memory(None, lambda _: None), call, request)
+    sending = Sending(made.about, conversation, request.prompt, request.prompt, plan(request).sent)
+    for _ in range(LARGE):
+        assert told(caplog) == []
+        telling.finished(made, OVER, sending)
+    assert len(told(caplog)) == LARGE
