@@ -151,7 +151,8 @@ class Metrics(Collector):
         )
         self._reuse = Values(
             "prefix_reuse_ratio",
-            "Tokens with which a request begins as the one before it in its conversation did / tokens of that one.",
+            "Tokens with which a request begins as the one before it in its conversation did / tokens of that one, "
+            "where these are as many as providers cache (1,024).",
             "upstream",
             REUSE,
         )
