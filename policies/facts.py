@@ -52,10 +52,11 @@ class Facts(msgspec.Struct, frozen=True, gc=False):
 
 def closed(known: Sequence[Facts]) -> int:
     """How many messages, from the first, nothing can change that comes behind them: all but a newest round that may
-    still get results."""
+    still get results. A result may make calls itself; then it belongs to two rounds."""
+    first = len(known)
     for at in range(len(known) - 1, -1, -1):
         if known[at].call_names:
-            return at
+            first = at
         if known[at].role not in RESULTS:
             break
-    return len(known)
+    return first

@@ -21,6 +21,9 @@ MESSAGE = st.one_of(
     st.builds(lambda text: {"role": "user", "content": text}, TEXT),
     st.builds(lambda text: {"role": "developer", "content": text}, TEXT),
     st.builds(lambda text, calls: {"role": "assistant", "content": text, "tool_calls": calls}, TEXT, CALLS),
+    st.builds(
+        lambda text, calls: {"role": "function", "name": "find", "content": text, "tool_calls": calls}, TEXT, CALLS
+    ),
     st.builds(lambda text, call_id: {"role": "tool", "tool_call_id": call_id, "content": text}, TEXT, IDS),
 )
 STEPS = st.lists(st.tuples(st.integers(0, 3), st.lists(MESSAGE, max_size=4)), min_size=1, max_size=6)
