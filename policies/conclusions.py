@@ -54,13 +54,14 @@ def conclusions(draft: Draft, dropped: Sequence[Span], cap: int) -> str:
     rules: set[str] = set()
     for number, span in asked.items():
         text = _text(draft, span)
-        binding = [rule for rule in _rules(text) if rule not in rules][:MOST_RULES]
+        is_cut = len(draft.original(span)) > READ
+        binding = [rule for rule in _rules(text, is_cut=is_cut) if rule not in rules][:MOST_RULES]
         turn = _Turn(_begun(text), binding, answers.get(number, ""))
         line = next((form for form in turn.forms() if draft.measure(form) < cap), "") if turn.asked else ""
         if line:
             cap -= draft.measure(line) + 1
             lines.append(line)
-            rules.update(binding)
+            rules.update([rule for rule in binding if rule in line])
     return "\n".join(reversed(lines))
 
 
@@ -78,9 +79,10 @@ def _answers(draft: Draft, dropped: Sequence[Span], asked: Mapping[int, Span]) -
     return {turn: lawful(text, orders) for turn, text in begun.items()}
 
 
-def _rules(text: str) -> list[str]:
-    """Sentences that bind later turns, whole."""
+def _rules(text: str, *, is_cut: bool) -> list[str]:
+    """Sentences that bind later turns, whole; of a text that is cut the last one may not be."""
     sentences = [" ".join(one.split()) for one in _SENTENCE.split(text)]
+    sentences = sentences[:-1] if is_cut else sentences
     binding = [one for one in sentences if len(one) <= MOST_CHARS and one[-1:] not in "?？" and _BINDS.search(one)]
     return [one.translate(_QUOTABLE) for one in binding]
 

@@ -7,7 +7,7 @@ from support.prompts import calls, counter, draft, lines, planned, result, said,
 from support.prompts import chat as chat_of
 
 from policies.budget import Budget
-from policies.conclusions import MOST_CHARS, MOST_TURNS, conclusions
+from policies.conclusions import MOST_CHARS, MOST_TURNS, READ, conclusions
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.needs import solve
@@ -87,6 +87,20 @@ def test_a_rule_is_told_whole_or_not_at_all() -> None:
     assert len(rule) > MOST_CHARS
     ask = f"Begin.\n{rule}\nPlease don’t ask twice. Is that only for today?"
     assert told(draft([user(ask), user("now")]), 0) == ['- asked: "Begin."; it bound: "Please don’t ask twice."']
+
+
+def test_of_a_message_that_is_not_read_to_its_end_no_half_sentence_is_a_rule() -> None:
+    ask = f"Begin.\n{'a' * (READ - 40)}\nNever open the hatch unless the lamp is green and nobody is below."
+    assert told(draft([user(ask), user("now")]), 0) == ['- asked: "Begin."']
+
+
+def test_a_rule_that_had_no_room_where_it_was_said_last_is_told_where_it_was_said_before() -> None:
+    rule, other = "Never open its hatch.", f"Always knock {'at the door ' * 18}first."
+    talk = [user(f"Begin.\n{rule}"), user(f"Look.\n{other}\n{rule}"), user("now")]
+    before, now = told(draft(talk), 0, 1)
+    assert (rule in before, rule in now) == (False, True)
+    room = draft(talk).measure(now)
+    assert told(draft(talk), 0, 1, cap=room) == [f'- asked: "Begin."; it bound: "{rule}"', '- asked: "Look."']
 
 
 def test_a_rule_is_told_once_where_it_was_said_last() -> None:

@@ -1,6 +1,6 @@
 """A streamed answer in which the proxy's own tool may be called: the client's stream comes out of it, without us.
 
-Sans-io. Text and reasoning pass at once; what is undecided of a call waits (`readback_choice`). Where nothing was
+Sans-io. Text and reasoning pass at once; what is undecided of a call waits (`choice`). Where nothing was
 hidden the bytes out are the bytes in; else the end of the stream waits for `closing`. Each of several choices is freed
 of our calls by itself; nothing can be read back into them.
 """
@@ -18,7 +18,7 @@ MOST_EVENT = 4 * 1024 * 1024  # bytes of an event that is read whole: some serve
 
 
 class Stream:
-    """See `readback_answer.Answer`. Its calls, message and finish are those of the choice that came first."""
+    """See `answer.Answer`. Its calls, message and finish are those of the choice that came first."""
 
     def __init__(self, story: Story) -> None:
         self.is_whole = False
