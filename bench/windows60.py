@@ -11,7 +11,9 @@ and once more `remembered`: what was decided for earlier requests of the convers
 the product, on what would be forwarded, counted anew: it is within the limit, each system text and the task (first user
 text) and the newest user text stand there word for word, the newest round stands there byte for byte, and
 `tests/support/judge.py` finds nothing else wrong. A newest round whose results are folded is told apart by whether
-the parts above alone would have fitted whole. Ends with 1 when anything is wrong that could be avoided.
+the parts above alone would have fitted whole. A conversation that is remembered is cut deep, so that it is rare: where
+the judge finds less than 60 % of the limit there, it is counted, and no fault. Ends with 1 when anything is wrong that
+could be avoided.
 """
 
 import argparse
@@ -94,7 +96,7 @@ def remembered(policy: str, window: int, talk: Conversation) -> Send:
     return lambda body: adapter.outcome_of(*ours.send(body))
 
 
-def attempt(talk: Conversation, window: int, tally: Counter[str], send: Send) -> list[str]:
+def attempt(talk: Conversation, window: int, tally: Counter[str], send: Send, *, send_alone: bool) -> list[str]:
     """Each request of one conversation; what is wrong."""
     wrong = []
     for number, body in enumerate(talk.requests()):
@@ -112,7 +114,10 @@ def attempt(talk: Conversation, window: int, tally: Counter[str], send: Send) ->
         fits = least(received) <= window
         for what in found:
             tally[f"{what} not whole" if fits else f"{what} not whole, does not fit whole"] += 1
-        problems = [f"{what} is not whole" for what in found if fits] + judge(body, outcome, adapter.count)
+        judged = judge(body, outcome, adapter.count)
+        deep = [] if send_alone else [one for one in judged if one.startswith("thin")]
+        tally["cut deep"] += len(deep)
+        problems = [f"{what} is not whole" for what in found if fits] + [one for one in judged if one not in deep]
         wrong += [f"{talk.name} {number}, window {window}: {problem}" for problem in problems]
     return wrong
 
@@ -137,7 +142,7 @@ def told(way: str, policy: str) -> list[str]:
     wrong: list[str] = []
     for talk in conversations():
         window = window_of(talk)
-        wrong += attempt(talk, window, tally, WAYS[way](policy, window, talk))
+        wrong += attempt(talk, window, tally, WAYS[way](policy, window, talk), send_alone=way == "alone")
         tally["conversations"] += 1
     print(f"-- {way}")
     for name, figure in tally.items():

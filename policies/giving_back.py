@@ -18,14 +18,14 @@ SHORTER = ("fold-json", "clip")  # steps that shorten what is large before older
 TRIES = 12  # rounds of taking edits back, at most
 
 
-def give_back(draft: Draft, editor: Editor, *, alone: bool = False) -> None:
-    """Takes edits back, and says what is still short at greater length. Of a request that is planned `alone`, which
-    nobody remembers, the newest round stays as it came where it fits so.
+def give_back(draft: Draft, editor: Editor, *, spare_newest: bool = False) -> None:
+    """Takes edits back, and says what is still short at greater length; with `spare_newest` the newest round stays as
+    it came where it fits so.
 
     Folds come in steps: where the last one left too little, the next is asked for with more room than is needed.
     """
     editor.leaf = Leaf.RESULTS
-    if alone:
+    if spare_newest:
         _spare_newest(draft, editor)
     enough = min(int(ENOUGH * draft.limit), draft.target) + draft.reserved  # a policy may ask for less
     _give_back_until(draft, editor, enough)

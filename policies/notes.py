@@ -12,6 +12,7 @@ from policies.conclusions import conclusions
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.jsonraw import dumps
+from policies.naming import seen
 from policies.needs import Asking
 from policies.placing import OVERHEAD
 from policies.plan import Inject, Level
@@ -139,4 +140,5 @@ def _frame(
     called = Tally(name for span in dropped for name in draft.facts(span).call_names)
     told = dict(called.most_common(6)) if calls else {}
     left = Left(len(rounds), tokens, told)
-    return window_note(left, text=text, cap=cap, measure=draft.measure, back=back)
+    names = seen(draft) if cap else ()
+    return window_note(left, text=text, cap=cap, measure=draft.measure, back=back, seen=names)

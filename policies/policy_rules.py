@@ -17,10 +17,11 @@ SMALL_ROOM, LARGE_ROOM = 28_000, 44_000  # tokens; between them a pair of pressu
 CAPS_WINDOW = 8_000  # tokens: the window for which caps are given
 SHARES = {Tier.L0: 0.08, Tier.L1: 0.15, Tier.L2: 0.35, Tier.L3: 0.42}
 CAPS = {Bucket.SYSTEM: 300, Bucket.MEMORY: 800, Bucket.SUMMARY: 2_400, Bucket.CURRENT_TURN: 2_000}
+ALONE = 0.65  # of the room: what `balanced` frees to where nobody remembers it
 BOUNDS: dict[str, tuple[tuple[Pair, Pair], ...]] = {  # enter, free to: with little room and with much (DESIGN 5)
     "room": (
-        ((1.0, 1.0), (0.65, 0.1)),
-        ((1.0, 0.6), (0.65, 0.35)),
+        ((1.0, 1.0), (0.1, 0.1)),
+        ((1.0, 0.6), (0.35, 0.35)),
         ((1.0, 1.0), (0.65, 0.65)),
         ((1.0, 1.0), (0.75, 0.75)),
     ),
@@ -39,11 +40,13 @@ LONGEST = 4_000  # characters of a text that a pattern is tried on
 @dataclass(frozen=True)
 class LevelRule:
     """`enter` and `free_to` are pressures: 1.0 is exactly full. `large`: the two where there is much room, where the
-    policy gives a pair."""
+    policy gives a pair. `alone_to`: what a request is freed to of which nobody remembers what was decided, where that
+    is not `free_to`: to free more than it needs gains it nothing."""
 
     enter: float
     free_to: float
     large: tuple[float, float] | None = None
+    alone_to: float | None = None
 
     @property
     def lowest(self) -> float:
@@ -52,14 +55,13 @@ class LevelRule:
 
     @property
     def alone(self) -> "LevelRule":
-        """The rule for a request of which nobody will remember what was decided: to free more than it needs gains it
-        nothing."""
-        return LevelRule(self.enter, self.free_to)
+        """The rule for a request of which nobody will remember what was decided."""
+        return LevelRule(self.enter, self.free_to if self.alone_to is None else self.alone_to)
 
     def at(self, room: int) -> "LevelRule":
         """The rule for so much room, in tokens; a rule without a pair is the same for every room."""
         if self.large is None:
-            return self
+            return LevelRule(self.enter, self.free_to)
         part = min(1.0, max(0.0, (room - SMALL_ROOM) / (LARGE_ROOM - SMALL_ROOM)))
         enter, free_to = self.large
         return LevelRule(self.enter + part * (enter - self.enter), self.free_to + part * (free_to - self.free_to))
@@ -110,22 +112,25 @@ class Route:
 def levels_of(given: Mapping[str, Any], place: str) -> tuple[Of, dict[Level, LevelRule]]:
     """What pressures are measured against, and the rule of every level. A level that is left out is as in `balanced`
     (`classic` where it is measured against the window), but never entered before the gentler one."""
-    where = f"{place}: [levels]"
-    known(given, ("of", *(level.value for level in ORDER)), where)
-    of = choice(given.get("of", "room"), ("room", "window"), f"{where}: 'of'")
+    top = f"{place}: [levels]"
+    known(given, ("of", *(level.value for level in ORDER)), top)
+    of = choice(given.get("of", "room"), ("room", "window"), f"{top}: 'of'")
     rules: dict[Level, LevelRule] = {}
     floor = (0.0, 0.0)
     for level, usual in zip(ORDER, BOUNDS[of], strict=True):
         rule = table(given, level.value, place)
-        enters, frees = _level(rule, f"{place}: [levels.{level.value}]", usual, floor, of)
-        rules[level] = LevelRule(enters[0], frees[0], None if _same(enters, frees) else (enters[1], frees[1]))
+        where = f"{place}: [levels.{level.value}]"
+        enters, frees = _level(rule, where, usual, floor, of)
+        large = None if _same(enters, frees) else (enters[1], frees[1])
+        rules[level] = LevelRule(enters[0], frees[0], large, _alone(rule, where, enters[0], frees[0], of))
         floor = enters
     return ("window" if of == "window" else "room"), rules
 
 
 def _level(given: Mapping[str, Any], where: str, usual: tuple[Pair, Pair], floor: Pair, of: str) -> tuple[Pair, Pair]:
     """`enter` and `free_to`, each where there is little room and where there is much."""
-    known(given, (*(["first_sight"] if where.endswith(".tool_results]") else []), "enter", "free_to"), where)
+    names = ("enter", "free_to", "alone_to")
+    known(given, ("first_sight", *names) if where.endswith(".tool_results]") else names, where)
     enters = (max(usual[0][0], floor[0]), usual[0][1] if of == "room" else max(usual[0][1], floor[1]))
     if "enter" in given:
         enters = _pair(given["enter"], "enter", where)
@@ -140,6 +145,17 @@ def _level(given: Mapping[str, Any], where: str, usual: tuple[Pair, Pair], floor
     if frees[0] > enters[0] or frees[1] > enters[1]:
         raise PolicyError(f"{where}: 'free_to' must not be above 'enter', or the level would free nothing")
     return enters, frees
+
+
+def _alone(given: Mapping[str, Any], where: str, enter: float, free_to: float, of: str) -> float | None:
+    """What is freed to where nobody remembers it, None where that makes no difference."""
+    if "alone_to" in given:
+        alone = share(given["alone_to"], "alone_to", where)
+    else:
+        alone = min(max(free_to, ALONE), enter) if "free_to" not in given and of == "room" else free_to
+    if alone > enter:
+        raise PolicyError(f"{where}: 'alone_to' must not be above 'enter', or the level would free nothing")
+    return None if alone == free_to else alone
 
 
 def first_sight_of(given: Mapping[str, Any], place: str) -> float | None:

@@ -14,6 +14,7 @@ from policies.notes import note_tokens, spared
 from policies.placing import reserve
 from policies.plan import ORDER, Inject, Level
 from policies.policy import LevelRule, Policy
+from policies.policy_rules import LARGE_ROOM
 from policies.recorded import Epoch, Recorded
 from policies.refs import Refs
 from policies.replay import freeze_sent, offered_key, thaw
@@ -244,7 +245,7 @@ class Pressing:
                 if step.level in ORDER[: ORDER.index(level) + 1] and not acts_always(step):
                     failed += yield from run_step(draft, editor, step)
         if editor.changed and draft.level is not Level.NONE:
-            give_back(draft, editor, alone=self.recorded is None)
+            give_back(draft, editor, spare_newest=self.recorded is None or draft.limit < LARGE_ROOM)
         return failed
 
     def _entered(self, level: Level) -> bool:

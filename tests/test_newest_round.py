@@ -2,9 +2,11 @@
 
 import json
 
-from support.prompts import chat, lines, planned, round_of, rows, user
+from support.prompts import chat, lines, planned, planned_with, round_of, rows, user
 
+from policies.needs import Recall
 from policies.plan import Level
+from policies.recorded import Recorded
 
 SPACED = json.dumps(json.loads(rows(12)), indent=4)
 
@@ -33,3 +35,13 @@ def test_where_it_does_not_fit_whole_it_is_shortened() -> None:
     made = planned(request, 6_000)
     assert made.sent_total <= 6_000
     assert made.prompt.messages[-1].raw != request.prompt.messages[-1].raw
+
+
+def test_a_conversation_that_is_remembered_keeps_its_newest_round_too() -> None:
+    older = [one for n in range(2) for one in round_of(n, lines(700, f"vessel {n}"))]
+    messages = [user("task"), *older, *round_of(9, lines(700, "last"))]
+    request = chat(messages)
+    total = planned(request, 200_000).received_total
+    made = planned_with(lambda need: Recorded.nothing() if isinstance(need, Recall) else None, messages, total - 100)
+    assert made.sent_total < 0.6 * total
+    assert made.prompt.messages[-1].raw == request.prompt.messages[-1].raw

@@ -24,13 +24,23 @@ def test_a_rule_without_a_pair_is_the_same_for_every_room() -> None:
 def test_what_a_file_leaves_out_is_never_entered_before_the_gentler_level() -> None:
     _, rules = levels_of({"tool_results": {"enter": 0.98}}, "own.toml")
     assert [(rule.enter, rule.free_to) for rule in rules.values()] == [
-        (0.98, 0.65), (1.0, 0.65), (1.0, 0.65), (1.0, 0.75),
+        (0.98, 0.1), (1.0, 0.35), (1.0, 0.65), (1.0, 0.75),
     ]  # fmt: skip
+    assert [rule.alone.free_to for rule in rules.values()] == [0.65, 0.65, 0.65, 0.75]
 
 
-def test_a_low_threshold_alone_frees_at_least_down_to_itself() -> None:
+def test_a_request_alone_is_freed_at_least_down_to_a_low_threshold() -> None:
     _, rules = levels_of({"tool_results": {"enter": 0.5}}, "own.toml")
-    assert rules[Level.TOOL_RESULTS] == LevelRule(0.5, 0.5, (0.5, 0.1))
+    assert rules[Level.TOOL_RESULTS] == LevelRule(0.5, 0.1, None, 0.5)
+    assert rules[Level.TOOL_RESULTS].alone == LevelRule(0.5, 0.5)
+
+
+def test_a_request_that_nobody_remembers_is_freed_to_a_pressure_of_its_own() -> None:
+    _, rules = levels_of({"tool_results": {"enter": 0.9, "free_to": 0.2, "alone_to": 0.7}}, "own.toml")
+    rule = rules[Level.TOOL_RESULTS]
+    assert (rule.at(50_000).free_to, rule.alone.free_to) == (0.2, 0.7)
+    _, rules = levels_of({"tool_results": {"free_to": 0.2}}, "own.toml")
+    assert rules[Level.TOOL_RESULTS].alone.free_to == 0.2
 
 
 def test_against_the_window_a_level_frees_to_a_fifth_below_its_threshold() -> None:

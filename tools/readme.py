@@ -64,12 +64,13 @@ def _keys(step: Step) -> Iterator[str]:
 
 def levels() -> str:
     """The pressures of the default policy."""
-    rows = [("level", "entered at", "frees down to", "steps that may act")]
+    rows = [("level", "entered at", "frees down to", "a request alone", "steps that may act")]
     policy = load("balanced")
     for level, rule in policy.levels.items():
         enter, free_to = rule.large or (rule.enter, rule.free_to)
         entered, freed = _pair(rule.enter, enter), _pair(rule.free_to, free_to)
-        rows.append((f"`{level.value}`", entered, freed, _licensed(policy, level.value)))
+        alone = f"{rule.alone.free_to:.2f}"
+        rows.append((f"`{level.value}`", entered, freed, alone, _licensed(policy, level.value)))
     return table(rows)
 
 

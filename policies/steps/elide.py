@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from policies.checks import checked
 from policies.draft import Draft
 from policies.messages import with_text
+from policies.naming import Seen, seen
 from policies.plan import Edit, Elide, Leaf, Level, Rewrite
 from policies.spans import Span
 from policies.steps.results import leaving, stubbable
 from policies.texts.shrinking import shrink
-from policies.texts.stubs import stub
+from policies.texts.stubs import Naming, stub
 
-LEAST_DIGEST = 120  # tokens
+LEAST_DIGEST, DIGESTS = 120, 128  # tokens; so many digests would fill the limit
 STUB_TOKENS = 260  # a digest of 200 tokens and the words around it: what is smaller is not worth a stub of its own
 
 
@@ -22,9 +23,9 @@ class ElideResults:
 
     `keep_rounds` are tried in turn: fewer rounds are kept only when the prompt is still over its target, and over
     `recent_to` of its limit: what an agent works with at the moment is worth more than a deep cut. A stub names what
-    its result named, in at most `digest_tokens` and `digest_share` of the result. Tools whose names match one of
-    `read_only` (`*` and `?` stand for any characters) change nothing: where the text cannot be read again by a ref,
-    the model is invited to call them again.
+    its result named and nothing else that stays names, in at most `digest_tokens`, `digest_share` of the result and a
+    128th of the limit. Tools whose names match one of `read_only` (`*` and `?` stand for any characters) change
+    nothing: where the text cannot be read again by a ref, the model is invited to call them again.
     """
 
     keep_rounds: tuple[int, ...] = (5, 3, 2, 1)
@@ -39,6 +40,7 @@ class ElideResults:
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         gone, enough = leaving(draft, self.keep_rounds), self.recent_to * draft.limit
+        names: Seen | None = None
         for keep in self.keep_rounds:
             candidates = [span for span in stubbable(draft, keep) if span.round not in gone]
             large = [span for span in candidates if span.tokens >= self.first_tokens]
@@ -46,9 +48,12 @@ class ElideResults:
             for span in [*large, *small]:
                 if draft.excess <= 0 or (keep < self.keep_rounds[0] and draft.total <= enough):
                     return
-                yield self._edit(draft, span)
+                names = names or seen(draft, gone)
+                yield self._edit(draft, span, names)
+                if (stands := draft.get(span.id)) is not None and stands.elided:
+                    names.add(draft.message(stands).text)
 
-    def _edit(self, draft: Draft, span: Span) -> Edit:
+    def _edit(self, draft: Draft, span: Span, names: Seen) -> Edit:
         """A stub, or, when a stub would free far more than is needed, the result said shorter."""
         text = draft.original(span)
         keep = span.tokens - draft.excess
@@ -57,6 +62,7 @@ class ElideResults:
             raw = with_text(span.item.raw, short)
             return Rewrite(span.id, raw, "an older result, said shorter", checked(text, short))
         tokens = draft.measure(text)
-        cap = min(self.digest_tokens, max(LEAST_DIGEST, int(self.digest_share * tokens)))
-        said = stub(span.name, text, tokens, cap=cap, measure=draft.measure, back=draft.back(span))
+        fair = min(int(self.digest_share * tokens), draft.limit // DIGESTS)
+        cap = min(self.digest_tokens, max(LEAST_DIGEST, fair))
+        said = stub(span.name, text, tokens, naming=Naming(cap, names), measure=draft.measure, back=draft.back(span))
         return Elide(span.id, with_text(span.item.raw, said), "an older result")

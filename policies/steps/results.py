@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from policies.draft import Draft
 from policies.messages import with_text
 from policies.plan import Level
+from policies.policy_rules import LARGE_ROOM
 from policies.readback_tool import NAME
 from policies.request import Item
 from policies.spans import Evict, Span, Tier
@@ -17,7 +18,6 @@ BEFORE_WINDOW = (Level.TOOL_RESULTS, Level.HISTORY)  # levels before older round
 FIRST_TOKENS, FIRST_SHARE = 1500, 0.02  # of the limit
 LEAST_TAKEN = 10  # a cut of a new result takes one part of so many at least
 FIRST_LARGE = 8_000  # tokens of a new result above which a form of it that loses nothing is worth it
-LARGE_ROOM = 44_000  # tokens
 GENTLE_TOKENS = 256  # the size under which `fit` presses no result of the newest round before an emergency
 
 

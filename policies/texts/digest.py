@@ -6,7 +6,7 @@ one only `SAMPLED` characters are read, in slices spread over it. All figures ar
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 import msgspec
 
@@ -84,16 +84,17 @@ class Candidate(msgspec.Struct, frozen=True):
     weight: int
 
 
-def digest(text: str, cap: int = DEFAULT_CAP, *, measure: Measure, without: str = "") -> str:
+def digest(text: str, cap: int = DEFAULT_CAP, *, measure: Measure, without: str = "", seen: Container[str] = ()) -> str:
     """Identifiers of `text` in order of appearance, one space between them, those of several words in single
     quotes, at most `cap` tokens; "" when none fits.
 
     They are taken from each sixth of the text in turn, the weightiest of it first; a step in weight is worth a turn.
-    What stands in `without` is still to be seen, and is passed over.
+    What stands in the text `without`, or among the names `seen`, is still to be seen, and is passed over.
     """
     if cap <= 0:
         return ""
-    chosen = _choose(_in_turn(identifiers(text), len(text), without), cap, measure)
+    found = [one for one in identifiers(text) if one.text not in seen]
+    chosen = _choose(_in_turn(found, len(text), without), cap, measure)
     while chosen and measure(_joined(chosen)) > cap:  # a join can cost more than its parts
         chosen.remove(min(chosen, key=lambda one: (one.weight, -one.at)))
     return _joined(chosen)

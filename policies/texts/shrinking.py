@@ -4,7 +4,7 @@ from policies.jsonraw import dumps, loads
 from policies.texts.clipping import clip
 from policies.texts.digest import Measure
 from policies.texts.folding import fold_json
-from policies.texts.stubs import stub
+from policies.texts.stubs import Naming, stub
 
 DIGEST_TOKENS = 120
 STUB_TOKENS = 60  # about what a stub costs beside its digest
@@ -26,7 +26,7 @@ def shrink(text: str, name: str, keep_tokens: int, measure: Measure, back: str =
     if folded is not None and measure(folded.text) <= keep_tokens:
         return folded.text
     digest_tokens = max(0, min(DIGEST_TOKENS, keep_tokens - STUB_TOKENS - measure(back)))
-    said = stub(name, text, tokens, cap=digest_tokens, measure=measure, back=back)
+    said = stub(name, text, tokens, naming=Naming(digest_tokens), measure=measure, back=back)
     if not said.startswith("{"):  # it only looked like JSON
         return clip(text, keep_tokens=keep_tokens, measure=measure, back=back)
     return _with_excerpt(said, text, keep_tokens, measure)

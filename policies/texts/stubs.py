@@ -5,7 +5,7 @@ way back. JSON stays JSON. It avoids the words that models read as a failed call
 are tokens of the target model.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import NamedTuple
 
 from policies.jsonraw import NotJSON, RawObject, dumps, elements
@@ -22,24 +22,42 @@ _READ = 4000  # characters looked at for a beginning
 _SHORT, _MEMBERS = 300, 40  # bytes of a member, and how many, looked at for a problem
 
 
+class Naming(NamedTuple):
+    """How much a stub may say of what a text named: tokens of a digest, and names that are seen elsewhere."""
+
+    cap: int = DEFAULT_CAP
+    seen: Container[str] = ()
+
+
+ALL = Naming()
+
+
 def by_ref(ref: str) -> str:
     """The way back through the store."""
     return f'read_tool_result(ref="{ref}") shows them'
 
 
-def stub(name: str, text: str, tokens: int, *, measure: Measure, cap: int = DEFAULT_CAP, back: str = "") -> str:
+def stub(
+    name: str,
+    text: str,
+    tokens: int,
+    *,
+    measure: Measure,
+    naming: Naming = ALL,
+    back: str = "",
+) -> str:
     """What replaces `text`, the result of the tool `name`, of so many tokens: an object where it is a JSON object or
     array, else one line.
 
-    The digest takes at most `cap` tokens, the rest of the stub about 40. `back` is `by_ref(...)` or `AGAIN`; without
-    it nothing is promised.
+    `naming` says how much its digest may take; the rest of the stub takes about 40 tokens. `back` is `by_ref(...)` or
+    `AGAIN`; without it nothing is promised.
     """
     held = _held(text)
     began = held or first_line(text)
     said = f"{_outcome(name, text, is_json=bool(held))}; its {tokens:,} tokens are {GONE}" + (
         f", {back}" if back else ""
     )
-    named = digest(text, cap, measure=measure, without=began)
+    named = digest(text, naming.cap, measure=measure, without=began, seen=naming.seen)
     if held:
         parts = {MARK: said, "held": held} | ({"named": named} if named else {})
         return dumps(parts).decode()
@@ -83,10 +101,12 @@ class Left(NamedTuple):
     calls: Mapping[str, int]
 
 
-def window_note(left: Left, *, text: str, measure: Measure, cap: int = DEFAULT_CAP, back: str = "") -> str:
+def window_note(
+    left: Left, *, text: str, measure: Measure, cap: int = DEFAULT_CAP, back: str = "", seen: Container[str] = ()
+) -> str:
     """The one note that stands for older rounds: how many and how much, the calls made by tool, what `text` named.
 
-    `text` is all that went, oldest first; `back` is the way to it.
+    `text` is all that went, oldest first; `back` is the way to it; names that are `seen` elsewhere are left out.
     """
     rounds = left.rounds
     who = f"{rounds:,} earlier round{'s' if rounds > 1 else ''}" if rounds else "Earlier messages"
@@ -96,7 +116,7 @@ def window_note(left: Left, *, text: str, measure: Measure, cap: int = DEFAULT_C
     if left.calls:
         ranked = sorted(left.calls.items(), key=lambda call: -call[1])
         said += f" Calls made: {_listed([f'{name} ×{count}' for name, count in ranked])}."
-    named = digest(text, cap, measure=measure)
+    named = digest(text, cap, measure=measure, seen=seen)
     return said + (f" They named: {named}]" if named else "]")
 
 

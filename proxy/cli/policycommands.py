@@ -81,10 +81,11 @@ def _source(name: str) -> str:
 
 
 def _rule(rule: LevelRule) -> str:
+    alone = "" if rule.alone_to is None else f", alone to {rule.alone_to:g}"
     if rule.large is None:
-        return f"enter {rule.enter:g}, free to {rule.free_to:g}"
+        return f"enter {rule.enter:g}, free to {rule.free_to:g}{alone}"
     enter, free_to = rule.large
-    return f"enter {rule.enter:g} (much room: {enter:g}), free to {rule.free_to:g} ({free_to:g})"
+    return f"enter {rule.enter:g} (much room: {enter:g}), free to {rule.free_to:g} ({free_to:g}){alone}"
 
 
 def _parameters(step: Step) -> dict[str, Any]:

@@ -152,3 +152,30 @@ def test_a_tool_that_changes_nothing_may_be_called_again() -> None:
     made.read_only = ("read_*",)
     edited(made)
     assert "are no longer shown, calling it again shows them; it began: " in texts(made)[2]
+
+
+def test_a_name_that_stands_elsewhere_is_not_named_again() -> None:
+    said = [f"{lines(30)} {names}" for names in ("TCK-4821 of HAT-1009", "TCK-4821 of HAT-2017", "TCK-7")]
+    messages = [user("What became of TCK-7?"), *(m for n, text in enumerate(said) for m in round_of(n, text))]
+    made = draft([*messages, *round_of(9, "ok")])
+    made.target = 100
+    edited(made)
+    first, second, third = (texts(made)[at] for at in (2, 4, 6))
+    assert "TCK-4821" in first
+    assert "HAT-1009" in first
+    assert "TCK-4821" not in second
+    assert "HAT-2017" in second
+    assert "TCK-7" not in third
+
+
+def test_in_a_small_window_a_stub_names_less() -> None:
+    text = " ".join(f"ticket-{n}-{n * 7919} at 10.0.{n}.7" for n in range(300))
+    messages = [user("a"), *round_of(0, text), *round_of(1, "ok")]
+    lengths = []
+    for limit in (8_000, 64_000):
+        made = draft(messages, limit=limit)
+        made.target = 50
+        edited(made)
+        lengths.append(made.measure(texts(made)[2]))
+    assert lengths[0] < 220
+    assert lengths[1] > 400

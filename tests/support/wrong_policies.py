@@ -103,6 +103,10 @@ WRONG: dict[str, tuple[str, str]] = {
         GOOD.replace("0.6", "0.99", 1),
         "[levels.history]: 'free_to' must not be above 'enter', or the level would free nothing",
     ),
+    "level that frees nothing of a request alone": (
+        GOOD.replace("free_to = 0.6", "alone_to = 0.99", 1),
+        "[levels.history]: 'alone_to' must not be above 'enter', or the level would free nothing",
+    ),
     "levels in the wrong order": (
         GOOD.replace("0.95", "0.7"),
         "[levels.history]: 'enter' must not be below that of the level before, which is gentler",

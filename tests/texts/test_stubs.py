@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.pieces import pieces
 
-from policies.texts.stubs import AGAIN, Left, by_ref, pointer, reports_problem, stub, window_note
+from policies.texts.stubs import AGAIN, Left, Naming, by_ref, pointer, reports_problem, stub, window_note
 
 REF = "tr_0123456789abcdef"
 
@@ -106,8 +106,8 @@ def test_many_tools_are_not_all_listed() -> None:
 
 @given(st.text(max_size=500), st.integers(0, 100))
 def test_a_stub_is_short_the_same_again_and_reads_as_no_failure(text: str, cap: int) -> None:
-    said = stub("f", text, 500, measure=pieces, cap=cap)
-    assert said == stub("f", text, 500, measure=pieces, cap=cap)
+    said = stub("f", text, 500, measure=pieces, naming=Naming(cap))
+    assert said == stub("f", text, 500, measure=pieces, naming=Naming(cap))
     assert pieces(said) <= cap + 40 + 120
     assert not re.search("omitted|truncated", said.replace(text, ""))
 
