@@ -1,13 +1,13 @@
 """What was freed without need is given back, until the prompt holds enough (issue 2, bar 2)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from policies.checks import checked
 from policies.draft import Draft
 from policies.editor import Editor, Entry
 from policies.messages import with_text
 from policies.plan import Leaf, Rewrite
-from policies.spans import Bucket, Span
+from policies.spans import Bucket, Span, Tier
 from policies.texts.shrinking import shrink
 
 ENOUGH = 0.63  # of the limit: a prompt that had to be cut is not cut further than this where its spans allow it
@@ -18,24 +18,34 @@ SHORTER = ("fold-json", "clip")  # steps that shorten what is large before older
 TRIES = 12  # rounds of taking edits back, at most
 
 
-def give_back(draft: Draft, editor: Editor, *, spare_newest: bool = False) -> None:
-    """Takes edits back, and says what is still short at greater length; with `spare_newest` the newest round stays as
-    it came where it fits so.
+def give_back(draft: Draft, editor: Editor, *, newest: bool = False) -> None:
+    """Takes edits back, and says what is still short at greater length; with `newest` the newest round stays as it came
+    where it fits so, else as much of it as is enough, whatever the target.
 
     Folds come in steps: where the last one left too little, the next is asked for with more room than is needed.
     """
     editor.leaf = Leaf.RESULTS
-    if spare_newest:
+    if newest:
         _spare_newest(draft, editor)
     enough = min(int(ENOUGH * draft.limit), draft.target) + draft.reserved  # a policy may ask for less
     _give_back_until(draft, editor, enough)
     if draft.total < NEAR * enough:
         _give_back_until(draft, editor, min(draft.limit, int(WIDER * enough)))
+    if newest:
+        _regrow_newest(draft, editor, int(ENOUGH * draft.limit))
 
 
 def _spare_newest(draft: Draft, editor: Editor) -> None:
     before = editor.snapshot()
     editor.spare_newest(SHORTER, draft.limit)
+    draft.rebill()
+    if draft.total > draft.limit:
+        editor.restore(before)
+
+
+def _regrow_newest(draft: Draft, editor: Editor, enough: int) -> None:
+    before = editor.snapshot()
+    _regrow(draft, editor, enough, (Tier.L1,))
     draft.rebill()
     if draft.total > draft.limit:
         editor.restore(before)
@@ -78,14 +88,14 @@ def _furthest_off(draft: Draft, taken: Sequence[Entry]) -> Entry | None:
     return max(taken, key=beyond, default=None)
 
 
-def _regrow(draft: Draft, editor: Editor, enough: int) -> None:
-    """Say the newest shortened results at greater length, where whole ones would be too much."""
+def _regrow(draft: Draft, editor: Editor, enough: int, tiers: Collection[Tier] = tuple(Tier)) -> None:
+    """Say the newest shortened results (of these tiers) at greater length, where whole ones would be too much."""
     shortened_by = {span: one.step for one in editor.decisions if one.outcome == "applied" for span in one.spans}
-    for span in reversed(draft.messages):
+    for span in reversed([one for one in draft.messages if one.is_result and one.tier in tiers]):
         room = enough - draft.total
         if room <= LEAST_REGROWTH:
             return
-        loose = span.is_result and span.id not in editor.firm and shortened_by.get(span.id) in TO_A_LENGTH
+        loose = span.id not in editor.firm and shortened_by.get(span.id) in TO_A_LENGTH
         if loose and (span.shortened or span.elided) and not draft.facts(draft.received(span)).media:
             keep = draft.facts(span).tokens + int(room * _alone(draft, draft.received(span)))
             longer = shrink(draft.original(span), span.name, keep, draft.measure, draft.back(span))

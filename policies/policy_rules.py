@@ -21,7 +21,7 @@ ALONE = 0.65  # of the room: what `balanced` frees to where nobody remembers it
 BOUNDS: dict[str, tuple[tuple[Pair, Pair], ...]] = {  # enter, free to: with little room and with much (DESIGN 5)
     "room": (
         ((1.0, 1.0), (0.1, 0.1)),
-        ((1.0, 0.6), (0.35, 0.35)),
+        ((1.0, 0.6), (0.65, 0.35)),
         ((1.0, 1.0), (0.65, 0.65)),
         ((1.0, 1.0), (0.75, 0.75)),
     ),

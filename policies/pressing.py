@@ -245,7 +245,7 @@ class Pressing:
                 if step.level in ORDER[: ORDER.index(level) + 1] and not acts_always(step):
                     failed += yield from run_step(draft, editor, step)
         if editor.changed and draft.level is not Level.NONE:
-            give_back(draft, editor, spare_newest=self.recorded is None or draft.limit < LARGE_ROOM)
+            give_back(draft, editor, newest=self.recorded is None or draft.limit < LARGE_ROOM)
         return failed
 
     def _entered(self, level: Level) -> bool:

@@ -167,9 +167,9 @@ def test_an_epoch_that_would_free_too_little_is_given_up() -> None:
 def test_new_tools_of_the_client_open_an_epoch_of_its_own() -> None:
     sender, tools = talk(reminding()), [tool(f"tool_{n}", lines(3)) for n in range(20)]
     requests = list(turns(LOOP, tools=tools))
-    _, before = [sender.send(request) for request in requests[:20]][-1]
+    _, before = [sender.send(request) for request in requests[:18]][-1]
     assert before.epoch is not None
-    more = list(turns(LOOP, tools=[*tools, tool("another")]))[20]
+    more = list(turns(LOOP, tools=[*tools, tool("another")]))[18]
     _, made = sender.send(more)
     assert made.opened
     assert made.epoch is not None
@@ -180,7 +180,7 @@ def test_new_tools_of_the_client_open_an_epoch_of_its_own() -> None:
     )
     assert b"another" in made.prompt.tools[-1].raw
     assert len(reminded(made)) == 2
-    again = sender.send(list(turns(LOOP, tools=[*tools, tool("another")]))[21])[1]
+    again = sender.send(list(turns(LOOP, tools=[*tools, tool("another")]))[19])[1]
     assert not again.opened
 
 

@@ -4,7 +4,7 @@ import json
 
 from support.prompts import chat, lines, planned, planned_with, round_of, rows, user
 
-from policies.needs import Recall
+from policies.needs import Answer, Need, Recall
 from policies.plan import Level
 from policies.recorded import Recorded
 
@@ -37,11 +37,21 @@ def test_where_it_does_not_fit_whole_it_is_shortened() -> None:
     assert made.prompt.messages[-1].raw != request.prompt.messages[-1].raw
 
 
+def nothing_known(need: Need) -> Answer:
+    return Recorded.nothing() if isinstance(need, Recall) else None
+
+
+def test_of_what_cannot_stay_whole_a_conversation_that_is_remembered_keeps_enough() -> None:
+    for source in (lines(4_000, "last"), rows(2_000)):
+        made = planned_with(nothing_known, [user("task"), *round_of(9, source)], 16_000)
+        assert 0.6 * 16_000 <= made.sent_total <= 16_000
+
+
 def test_a_conversation_that_is_remembered_keeps_its_newest_round_too() -> None:
     older = [one for n in range(2) for one in round_of(n, lines(700, f"vessel {n}"))]
     messages = [user("task"), *older, *round_of(9, lines(700, "last"))]
     request = chat(messages)
     total = planned(request, 200_000).received_total
-    made = planned_with(lambda need: Recorded.nothing() if isinstance(need, Recall) else None, messages, total - 100)
+    made = planned_with(nothing_known, messages, total - 100)
     assert made.sent_total < 0.6 * total
     assert made.prompt.messages[-1].raw == request.prompt.messages[-1].raw

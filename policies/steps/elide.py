@@ -14,6 +14,7 @@ from policies.texts.shrinking import shrink
 from policies.texts.stubs import Naming, stub
 
 LEAST_DIGEST, DIGESTS = 120, 128  # tokens; so many digests would fill the limit
+RECENT_TOKENS = 16_000  # of a prompt that may stay for its newest rounds, whatever share of the limit they are
 STUB_TOKENS = 260  # a digest of 200 tokens and the words around it: what is smaller is not worth a stub of its own
 
 
@@ -22,10 +23,11 @@ class ElideResults:
     """Results before the newest rounds: first those of `first_tokens` and more, oldest first, then the rest.
 
     `keep_rounds` are tried in turn: fewer rounds are kept only when the prompt is still over its target, and over
-    `recent_to` of its limit: what an agent works with at the moment is worth more than a deep cut. A stub names what
-    its result named and nothing else that stays names, in at most `digest_tokens`, `digest_share` of the result and a
-    128th of the limit. Tools whose names match one of `read_only` (`*` and `?` stand for any characters) change
-    nothing: where the text cannot be read again by a ref, the model is invited to call them again.
+    `recent_to` of its limit (or `recent_to_small`, up to 16,000 tokens, if that is more): what an agent works with at
+    the moment is worth more than a deep cut. A stub names what its result named and nothing else that stays names, in
+    at most `digest_tokens`, `digest_share` of the result and a 128th of the limit. Tools whose names match one of
+    `read_only` (`*` and `?` stand for any characters) change nothing: where the text cannot be read again by a ref,
+    the model is invited to call them again.
     """
 
     keep_rounds: tuple[int, ...] = (5, 3, 2, 1)
@@ -33,13 +35,14 @@ class ElideResults:
     digest_tokens: int = 480
     digest_share: float = 0.25
     recent_to: float = 0.3
+    recent_to_small: float = 0.5
     read_only: tuple[str, ...] = ()
     level: Level = Level.TOOL_RESULTS
     name: str = "elide"
     leaf: Leaf = Leaf.RESULTS
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
-        gone, enough = leaving(draft, self.keep_rounds), self.recent_to * draft.limit
+        gone, enough = leaving(draft, self.keep_rounds), self._enough(draft.limit)
         names: Seen | None = None
         for keep in self.keep_rounds:
             candidates = [span for span in stubbable(draft, keep) if span.round not in gone]
@@ -52,6 +55,10 @@ class ElideResults:
                 yield self._edit(draft, span, names)
                 if (stands := draft.get(span.id)) is not None and stands.elided:
                     names.add(draft.message(stands).text)
+
+    def _enough(self, limit: int) -> float:
+        """Tokens of a prompt whose newest rounds stay."""
+        return max(self.recent_to * limit, min(self.recent_to_small * limit, RECENT_TOKENS))
 
     def _edit(self, draft: Draft, span: Span, names: Seen) -> Edit:
         """A stub, or, when a stub would free far more than is needed, the result said shorter."""

@@ -59,7 +59,7 @@ def test_a_valid_policy_is_told_in_the_order_in_which_it_runs(own: Path) -> None
         "  step 0 project: rules = [{tool = track*, jmespath = {id: id}, regex = , columns = []}], when = pressure, "
         "level = tool_results",
         "  step 1 elide: keep_rounds = [5, 3, 2, 1], first_tokens = 500, digest_tokens = 480, digest_share = 0.25, "
-        "recent_to = 0.3, read_only = [], level = tool_results",
+        "recent_to = 0.3, recent_to_small = 0.5, read_only = [], level = tool_results",
         "  route 0: policy = frugal, model = gpt-*, tenant = *",
     ]
 
@@ -96,7 +96,7 @@ def test_the_presets_and_given_files_are_listed_step_by_step(own: Path) -> None:
     assert heads[-1][1] == str(own)
     assert done.stdout.rstrip().endswith(
         "   2 elide    keep_rounds = [5, 3, 2, 1], first_tokens = 500, digest_tokens = 480, digest_share = 0.25, "
-        "recent_to = 0.3, read_only = [], level = tool_results"
+        "recent_to = 0.3, recent_to_small = 0.5, read_only = [], level = tool_results"
     )
 
 

@@ -6,6 +6,7 @@ from policies.plan import Elide, Level, Rewrite
 from policies.refs import Refs
 from policies.spans import Evict
 from policies.steps.elide import ElideResults
+from policies.steps.results import NEWEST_ROUNDS
 
 
 def loop(*sizes: int, limit: int | None = None) -> Draft:
@@ -31,7 +32,7 @@ def test_older_results_become_stubs_that_say_what_they_were() -> None:
 
 
 def test_large_results_go_first_and_the_newest_rounds_last() -> None:
-    assert edited(loop(9, 60, 9, 60, 9, 9, 9, 9), ElideResults(recent_to=0)) == [
+    assert edited(loop(9, 60, 9, 60, 9, 9, 9, 9), ElideResults(recent_to=0, recent_to_small=0)) == [
         "m4",
         "m2",
         "m6",
@@ -45,7 +46,23 @@ def test_large_results_go_first_and_the_newest_rounds_last() -> None:
 def test_of_the_newest_rounds_no_more_goes_than_brings_the_prompt_to_its_share_of_the_limit() -> None:
     lengths = (60, 60, 20, 20, 20, 20, 20, 20)
     assert edited(loop(*lengths), ElideResults(recent_to=1)) == ["m2", "m4", "m6"]
-    assert edited(loop(*lengths), ElideResults(recent_to=0.01))[:5] == ["m2", "m4", "m6", "m8", "m10"]
+    assert edited(loop(*lengths), ElideResults(recent_to=0.01, recent_to_small=0.01))[:5] == [
+        "m2",
+        "m4",
+        "m6",
+        "m8",
+        "m10",
+    ]
+
+
+def test_in_a_small_window_the_newest_rounds_may_fill_more_of_it() -> None:
+    left = []
+    for limit in (2_000, 60_000):
+        made = loop(*[60] * 8, limit=limit)
+        made.target = 100
+        edited(made, ElideResults(recent_to=0.01, recent_to_small=0.9))
+        left.append(sum(text == lines(60) for text in texts(made)))
+    assert left[0] < left[1] == NEWEST_ROUNDS
 
 
 def test_the_newest_round_stays() -> None:

@@ -1,9 +1,10 @@
 """An upstream on a real socket that bills by a tokenizer of its own, and the proxy in front of it, turn by turn."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from support.prompts import Message, lines, round_of, system, user
@@ -63,6 +64,12 @@ class Asked:
     @property
     def error(self) -> float:
         return abs(self.counted - self.billed) / self.billed
+
+
+def steady(seen: Sequence[Asked]) -> list[Asked]:
+    """Those whose prompt is the one before, grown: the first after a deep cut is made of other things, and its count is
+    less sure."""
+    return [one for before, one in pairwise(seen) if one.billed >= before.billed]
 
 
 @dataclass
