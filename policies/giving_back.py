@@ -15,24 +15,29 @@ NEAR, WIDER = 0.95, 1.25  # of what is enough: as good as that, and what is aske
 LEAST_REGROWTH = 32  # tokens
 TO_A_LENGTH = ("fold-json", "clip", "elide", "fit")  # steps whose result could have had another length
 SHORTER = ("fold-json", "clip")  # steps that shorten what is large before older results go
+ALL, NEWEST = tuple(Tier), (Tier.L1,)  # whose results are given back
 TRIES = 12  # rounds of taking edits back, at most
 
 
-def give_back(draft: Draft, editor: Editor, *, newest: bool = False) -> None:
-    """Takes edits back, and says what is still short at greater length; with `newest` the newest round stays as it came
-    where it fits so, else as much of it as is enough, whatever the target.
+def give_back(draft: Draft, editor: Editor, *, newest: int | None = None) -> None:
+    """Takes edits back, and says what is still short at greater length. With a `newest` the newest round stays as it
+    came where it fits so, else as much of it as brings the prompt to so many tokens, whatever its target.
 
     Folds come in steps: where the last one left too little, the next is asked for with more room than is needed.
     """
     editor.leaf = Leaf.RESULTS
-    if newest:
+    if newest is not None:
         _spare_newest(draft, editor)
-    enough = min(int(ENOUGH * draft.limit), draft.target) + draft.reserved  # a policy may ask for less
-    _give_back_until(draft, editor, enough)
+    enough = int(ENOUGH * draft.limit)
+    _give_back(draft, editor, min(enough, draft.target) + draft.reserved, ALL)  # a policy may ask for less
+    if newest is not None:
+        _give_back(draft, editor, min(enough, newest), NEWEST)
+
+
+def _give_back(draft: Draft, editor: Editor, enough: int, tiers: Collection[Tier]) -> None:
+    _give_back_until(draft, editor, enough, tiers)
     if draft.total < NEAR * enough:
-        _give_back_until(draft, editor, min(draft.limit, int(WIDER * enough)))
-    if newest:
-        _regrow_newest(draft, editor, int(ENOUGH * draft.limit))
+        _give_back_until(draft, editor, min(draft.limit, int(WIDER * enough)), tiers)
 
 
 def _spare_newest(draft: Draft, editor: Editor) -> None:
@@ -43,23 +48,16 @@ def _spare_newest(draft: Draft, editor: Editor) -> None:
         editor.restore(before)
 
 
-def _regrow_newest(draft: Draft, editor: Editor, enough: int) -> None:
-    before = editor.snapshot()
-    _regrow(draft, editor, enough, (Tier.L1,))
-    draft.rebill()
-    if draft.total > draft.limit:
-        editor.restore(before)
-
-
-def _give_back_until(draft: Draft, editor: Editor, enough: int) -> None:
-    """Each round is counted again: together the edits may cost more, or less, than each was said to (a parallel round
-    is one list, the first tool brings the frame of all). A round that did not fit is undone, and the edit of it that
-    was furthest off is taken to cost as much more as was missed, so that the next round tries another.
+def _give_back_until(draft: Draft, editor: Editor, enough: int, tiers: Collection[Tier]) -> None:
+    """Of the newest round alone only the length is given back. Each round is counted again: together the edits may cost
+    more, or less, than each was said to (a parallel round is one list, the first tool brings the frame of all). A round
+    that did not fit is undone, and the edit of it that was furthest off is taken to cost as much more as was missed, so
+    that the next round tries another.
     """
     for _ in range(TRIES if draft.total <= draft.limit else 0):
         before, total = editor.snapshot(), draft.total
-        taken = editor.refill(draft.limit, enough)
-        _regrow(draft, editor, min(draft.limit, enough))
+        taken = editor.refill(draft.limit, enough) if tiers is ALL else []
+        _regrow(draft, editor, min(draft.limit, enough), tiers)
         expected = draft.total
         draft.rebill()
         if draft.total <= draft.limit:
@@ -88,7 +86,7 @@ def _furthest_off(draft: Draft, taken: Sequence[Entry]) -> Entry | None:
     return max(taken, key=beyond, default=None)
 
 
-def _regrow(draft: Draft, editor: Editor, enough: int, tiers: Collection[Tier] = tuple(Tier)) -> None:
+def _regrow(draft: Draft, editor: Editor, enough: int, tiers: Collection[Tier]) -> None:
     """Say the newest shortened results (of these tiers) at greater length, where whole ones would be too much."""
     shortened_by = {span: one.step for one in editor.decisions if one.outcome == "applied" for span in one.spans}
     for span in reversed([one for one in draft.messages if one.is_result and one.tier in tiers]):

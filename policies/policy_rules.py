@@ -41,7 +41,8 @@ LONGEST = 4_000  # characters of a text that a pattern is tried on
 class LevelRule:
     """`enter` and `free_to` are pressures: 1.0 is exactly full. `large`: the two where there is much room, where the
     policy gives a pair. `alone_to`: what a request is freed to of which nobody remembers what was decided, where that
-    is not `free_to`: to free more than it needs gains it nothing."""
+    is not `free_to`: to free more than it needs gains it nothing; and with little room one of which nothing can be read
+    back."""
 
     enter: float
     free_to: float

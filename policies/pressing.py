@@ -245,7 +245,9 @@ class Pressing:
                 if step.level in ORDER[: ORDER.index(level) + 1] and not acts_always(step):
                     failed += yield from run_step(draft, editor, step)
         if editor.changed and draft.level is not Level.NONE:
-            give_back(draft, editor, newest=self.recorded is None or draft.limit < LARGE_ROOM)
+            gentle = min(draft.limit, pressure.target(self.policy.levels[draft.level].alone.free_to))
+            is_spared = self.recorded is None or draft.limit < LARGE_ROOM
+            give_back(draft, editor, newest=gentle if is_spared else None)
         return failed
 
     def _entered(self, level: Level) -> bool:
@@ -268,7 +270,8 @@ class Pressing:
 
     def _rule(self, level: Level, pressure: Pressure) -> LevelRule:
         rule = self.policy.levels[level]
-        return rule.alone if self.recorded is None else rule.at(pressure.room)
+        no_way_back = self.refs is None and self.draft.limit < LARGE_ROOM
+        return rule.alone if self.recorded is None or no_way_back else rule.at(pressure.room)
 
 
 def _after(span: Span, index: int) -> bool:

@@ -2,12 +2,17 @@
 
 import json
 
-from support.prompts import chat, lines, planned, planned_with, round_of, rows, user
+import pytest
+from support.prompts import balanced, budget, chat, counter, lines, planned, round_of, rows, tool, user
 
-from policies.needs import Answer, Need, Recall
-from policies.plan import Level
+from policies.needs import Recall, solve
+from policies.pipeline import plan_once
+from policies.plan import Level, Plan
 from policies.recorded import Recorded
+from policies.refs import Refs
+from policies.request import ChatRequest
 
+REFS = Refs(b"a tenant's key")
 SPACED = json.dumps(json.loads(rows(12)), indent=4)
 
 
@@ -37,21 +42,24 @@ def test_where_it_does_not_fit_whole_it_is_shortened() -> None:
     assert made.prompt.messages[-1].raw != request.prompt.messages[-1].raw
 
 
-def nothing_known(need: Need) -> Answer:
-    return Recorded.nothing() if isinstance(need, Recall) else None
+def first(request: ChatRequest, limit: int, refs: Refs | None) -> Plan:
+    """The plan of a request whose conversation will be remembered, and is not known so far."""
+    steps = plan_once(request, balanced(), counter(request.model), budget(limit), refs=refs)
+    return solve(steps, lambda need: Recorded.nothing() if isinstance(need, Recall) else None)
 
 
-def test_of_what_cannot_stay_whole_a_conversation_that_is_remembered_keeps_enough() -> None:
+@pytest.mark.parametrize("refs", [REFS, None])
+def test_of_what_cannot_stay_whole_a_conversation_that_is_remembered_keeps_enough(refs: Refs | None) -> None:
     for source in (lines(4_000, "last"), rows(2_000)):
-        made = planned_with(nothing_known, [user("task"), *round_of(9, source)], 16_000)
-        assert 0.6 * 16_000 <= made.sent_total <= 16_000
+        made = first(chat([user("task"), *round_of(9, source)], tools=[tool("read_log")]), 16_000, refs)
+        assert 0.59 * 16_000 <= made.sent_total <= 16_000
 
 
-def test_a_conversation_that_is_remembered_keeps_its_newest_round_too() -> None:
+def test_older_results_go_deep_where_they_can_be_read_back_and_the_newest_round_stays() -> None:
     older = [one for n in range(2) for one in round_of(n, lines(700, f"vessel {n}"))]
-    messages = [user("task"), *older, *round_of(9, lines(700, "last"))]
-    request = chat(messages)
-    total = planned(request, 200_000).received_total
-    made = planned_with(nothing_known, messages, total - 100)
-    assert made.sent_total < 0.6 * total
-    assert made.prompt.messages[-1].raw == request.prompt.messages[-1].raw
+    request = chat([user("task"), *older, *round_of(9, lines(700, "last"))], tools=[tool("read_log")])
+    limit = planned(request, 200_000).received_total - 100
+    deep, gentle = first(request, limit, REFS), first(request, limit, None)
+    assert deep.sent_total < 0.6 * limit <= gentle.sent_total
+    for made in (deep, gentle):
+        assert made.prompt.messages[-1].raw == request.prompt.messages[-1].raw
