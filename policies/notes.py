@@ -12,7 +12,7 @@ from policies.conclusions import conclusions
 from policies.draft import Draft
 from policies.editor import Editor
 from policies.jsonraw import dumps
-from policies.naming import seen
+from policies.naming import Seen
 from policies.needs import Asking
 from policies.placing import OVERHEAD
 from policies.plan import Inject, Level
@@ -20,6 +20,7 @@ from policies.recorded import Recorded
 from policies.spans import Bucket, Span
 from policies.spilling import is_offered
 from policies.summaries import said, summary
+from policies.texts.digest import digest
 from policies.texts.stubs import GONE, Left, by_ref, window_note
 
 MOST_TOKENS, LEAST_TOKENS = 240, 80  # kept free for it: a sixteenth of the limit between these bounds
@@ -69,7 +70,8 @@ def note(
     ways = _ways(draft, editor, recorded)
     free = draft.limit - draft.total - reserved
     told = conclusions(draft, dropped, min(MOST_CONCLUDED, free // SPENT))
-    texts = dict.fromkeys(form for backs in (ways, ("",)) for form in _forms(draft, dropped, backs, free, told))
+    names = _names(draft, dropped, free)
+    texts = dict.fromkeys(form for backs in (ways, ("",)) for form in _forms(draft, dropped, backs, names, told))
     plain = tuple(Inject(text, "note", Bucket.SUMMARY, why) for text in texts)
     frame = _frame(draft, dropped, ways[0] if ways else "").removesuffix("]")
     made = yield from summary(draft, editor, frame, draft.limit - draft.total - reserved - OVERHEAD)
@@ -113,10 +115,10 @@ def _earlier(recorded: Recorded | None) -> tuple[str, list[str]]:
     return known, [known, *more] if found["all"] is not None else []
 
 
-def _forms(draft: Draft, dropped: Sequence[Span], backs: Sequence[str], free: int, told: str) -> Iterator[str]:
+def _forms(draft: Draft, dropped: Sequence[Span], backs: Sequence[str], names: str | None, told: str) -> Iterator[str]:
     """The better ones first: a longer way back counts for more than what was `told` of turns."""
     for back in backs:
-        plain = _plain(draft, dropped, back, free)
+        plain = _frame(draft, dropped, back, calls=names is not None, names=names or "")
         if told:
             yield f"{plain.removesuffix(']')}\n{told}]"
         yield plain
@@ -124,21 +126,19 @@ def _forms(draft: Draft, dropped: Sequence[Span], backs: Sequence[str], free: in
         yield _frame(draft, dropped, back, calls=False)
 
 
-def _plain(draft: Draft, dropped: Sequence[Span], back: str, free: int) -> str:
+def _names(draft: Draft, dropped: Sequence[Span], free: int) -> str | None:
+    """What all that went named and nothing that stays says, None where there is no room for it."""
     cap = note_tokens(draft.limit) - FRAME_TOKENS
-    if cap > 0:
-        cap = max(cap, min(MOST_DIGEST, free // SPENT))
+    if cap <= 0:
+        return None
     text = "\n".join(said(draft, draft.received(span)) for span in dropped)
-    return _frame(draft, dropped, back, calls=cap > 0, text=text, cap=max(0, cap))
+    cap = max(cap, min(MOST_DIGEST, free // SPENT))
+    return digest(text, cap, measure=draft.measure, seen=Seen(draft).anywhere)
 
 
-def _frame(
-    draft: Draft, dropped: Sequence[Span], back: str, *, calls: bool = True, text: str = "", cap: int = 0
-) -> str:
+def _frame(draft: Draft, dropped: Sequence[Span], back: str, *, calls: bool = True, names: str = "") -> str:
     rounds = {span.round for span in dropped if span.round >= 0}
     tokens = sum(draft.received(span).tokens for span in dropped)
     called = Tally(name for span in dropped for name in draft.facts(span).call_names)
     told = dict(called.most_common(6)) if calls else {}
-    left = Left(len(rounds), tokens, told)
-    names = seen(draft) if cap else ()
-    return window_note(left, text=text, cap=cap, measure=draft.measure, back=back, seen=names)
+    return window_note(Left(len(rounds), tokens, told), names=names, back=back)

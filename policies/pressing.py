@@ -270,8 +270,12 @@ class Pressing:
 
     def _rule(self, level: Level, pressure: Pressure) -> LevelRule:
         rule = self.policy.levels[level]
-        no_way_back = self.refs is None and self.draft.limit < LARGE_ROOM
-        return rule.alone if self.recorded is None or no_way_back else rule.at(pressure.room)
+        if self.recorded is None:
+            return rule.alone
+        usual = rule.at(pressure.room)
+        if self.refs is not None or self.draft.limit >= LARGE_ROOM:
+            return usual
+        return LevelRule(usual.enter, max(usual.free_to, min(usual.enter, rule.alone.free_to)))  # no way back
 
 
 def _after(span: Span, index: int) -> bool:

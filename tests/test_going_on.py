@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.growing import FILLER
-from support.prompts import balanced, counter
+from support.prompts import balanced, counter, lines, round_of, user
+from support.prompts import body as bodied
 
 from policies.budget import Budget, Margin
 from policies.counting import Bill, Counter
@@ -24,6 +25,7 @@ from policies.opener import Opener
 from policies.pipeline import plan_once
 from policies.plan import Edit, Leaf, Level, Plan, Rewrite
 from policies.policy import Policy
+from policies.policy_rules import levels_of
 from policies.recorded import Recorded
 from policies.refs import Refs
 from policies.report import Report
@@ -91,6 +93,7 @@ class Remembering:
     counter: Counter = field(default_factory=counter)
     opener: Opener = field(default_factory=Opener)
     recorded: Recorded = field(default_factory=Recorded.nothing)
+    refs: Refs | None = REFS
 
     def both(self, body: bytes) -> tuple[Plan, Plan]:
         """The plan of a request that may go on, and that of the same request in full."""
@@ -103,7 +106,7 @@ class Remembering:
         def answer(need: Need) -> Answer:
             return self.recorded if isinstance(need, Recall) else None
 
-        return solve(plan_once(request, self.policy, self.counter, self.budget, refs=REFS), answer)
+        return solve(plan_once(request, self.policy, self.counter, self.budget, refs=self.refs), answer)
 
 
 def compared(ours: Plan, theirs: Plan) -> None:
@@ -118,6 +121,20 @@ def test_each_request_of_a_conversation_is_planned_as_if_in_full(seed: int, wind
     talk = Remembering(balanced(), Budget.of(window, 1000, EXACT))
     for body in requests(random.Random(seed), 12):
         compared(*talk.both(body))
+
+
+@pytest.mark.parametrize("refs", [REFS, None])
+def test_an_epoch_opens_for_both_at_the_same_pressure(refs: Refs | None) -> None:
+    """Between little room and much, whatever can be read back."""
+    _, rules = levels_of({"tool_results": {"enter": {"small": 0.5, "large": 1.0}}}, "own.toml")
+    talk = Remembering(replace(balanced(), levels=rules, first_sight=None), Budget(36_000), refs=refs)
+    messages, opened = [FILLER, user("task")], 0
+    for number in range(80):
+        messages += round_of(number, lines(30, f"station {number}"))
+        ours, theirs = talk.both(bodied(messages, tools=TOOLS))
+        compared(ours, theirs)
+        opened += ours.opened
+    assert opened > 0
 
 
 @pytest.fixture

@@ -63,3 +63,11 @@ def test_older_results_go_deep_where_they_can_be_read_back_and_the_newest_round_
     assert deep.sent_total < 0.6 * limit <= gentle.sent_total
     for made in (deep, gentle):
         assert made.prompt.messages[-1].raw == request.prompt.messages[-1].raw
+
+
+def test_with_much_room_they_go_deep_even_where_nothing_can_be_read_back() -> None:
+    older = [one for n in range(9) for one in round_of(n, lines(600, f"vessel {n}"))]
+    request = chat([user("task"), *older, *round_of(9, "ok")], tools=[tool("read_log")])
+    limit = planned(request, 200_000).received_total - 100
+    assert limit > 50_000
+    assert first(request, limit, None).sent_total < 0.5 * limit

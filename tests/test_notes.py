@@ -111,7 +111,7 @@ def test_where_an_epoch_left_room_the_note_says_more() -> None:
 
 
 OLD = "tr_0123456789abcdef01234567"
-IMITATED = window_note(Left(9, 999, {}), text="", measure=len, back=by_ref("tr_" + "f" * 24))
+IMITATED = window_note(Left(9, 999, {}), back=by_ref("tr_" + "f" * 24))
 
 
 def leaving_again(before: str, of_client: str = "task") -> tuple[Draft, Editor, Recorded]:
@@ -131,7 +131,7 @@ def leaving_again(before: str, of_client: str = "task") -> tuple[Draft, Editor, 
 
 
 def noted(back: str) -> str:
-    return window_note(Left(1, 400, {}), text="", measure=len, back=back)
+    return window_note(Left(1, 400, {}), back=back)
 
 
 def told(made: Draft, editor: Editor, recorded: Recorded) -> list[str]:

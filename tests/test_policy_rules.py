@@ -39,8 +39,11 @@ def test_a_request_that_nobody_remembers_is_freed_to_a_pressure_of_its_own() -> 
     _, rules = levels_of({"tool_results": {"enter": 0.9, "free_to": 0.2, "alone_to": 0.7}}, "own.toml")
     rule = rules[Level.TOOL_RESULTS]
     assert (rule.at(50_000).free_to, rule.alone.free_to) == (0.2, 0.7)
+    assert rule.at(50_000) == LevelRule(0.9, 0.2)
     _, rules = levels_of({"tool_results": {"free_to": 0.2}}, "own.toml")
     assert rules[Level.TOOL_RESULTS].alone.free_to == 0.2
+    _, rules = levels_of({"of": "window", "tool_results": {"enter": 0.8}}, "own.toml")
+    assert rules[Level.TOOL_RESULTS].alone == LevelRule(0.8, 0.8 - 0.2)
 
 
 def test_against_the_window_a_level_frees_to_a_fifth_below_its_threshold() -> None:

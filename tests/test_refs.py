@@ -110,7 +110,7 @@ def test_of_what_left_before_the_newer_transcript_says_how_it_is_read() -> None:
 
 
 def test_an_epoch_after_which_no_more_left_points_to_the_same_transcript() -> None:
-    told = window_note(Left(2, 99, {}), text="", measure=len, back=by_ref("tr_0123456789abcdef01234567"))
+    told = window_note(Left(2, 99, {}), back=by_ref("tr_0123456789abcdef01234567"))
     made = Made((json.dumps(user(told)).encode(),), "note", "", merged=(("summary", 30),))
     drafted = draft([user("a"), *round_of(1, "x"), user("b")])
     editor = Editor(drafted)

@@ -1,15 +1,16 @@
 """Older tool results become stubs with a digest of their identifiers (DESIGN 5, Levels)."""
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from policies.checks import checked
 from policies.draft import Draft
 from policies.messages import with_text
-from policies.naming import Seen, seen
+from policies.naming import Seen, Since
 from policies.plan import Edit, Elide, Leaf, Level, Rewrite
 from policies.spans import Span
-from policies.steps.results import leaving, stubbable
+from policies.steps.results import STUB_LEAST, leaving, stubbable
 from policies.texts.shrinking import shrink
 from policies.texts.stubs import Naming, stub
 
@@ -43,24 +44,28 @@ class ElideResults:
 
     def edits(self, draft: Draft) -> Iterator[Edit]:
         gone, enough = leaving(draft, self.keep_rounds), self._enough(draft.limit)
-        names: Seen | None = None
+        seen: Seen | None = None
         for keep in self.keep_rounds:
             candidates = [span for span in stubbable(draft, keep) if span.round not in gone]
             large = [span for span in candidates if span.tokens >= self.first_tokens]
             small = [span for span in candidates if span.tokens < self.first_tokens]
-            for span in [*large, *small]:
-                if draft.excess <= 0 or (keep < self.keep_rounds[0] and draft.total <= enough):
+            left = deque([*large, *small])
+            while left:
+                need = draft.excess if keep == self.keep_rounds[0] else min(draft.excess, draft.total - int(enough))
+                if need <= 0:
                     return
-                names = names or seen(draft, gone)
-                yield self._edit(draft, span, names)
-                if (stands := draft.get(span.id)) is not None and stands.elided:
-                    names.add(draft.message(stands).text)
+                seen = seen or Seen(draft)
+                *others, last = _batch(draft, left, need)
+                for span in (*seen.newest_first(others), last):  # the last may be said shorter, where others need not
+                    yield self._edit(draft, span, seen.beside(span))
+                    if (now := draft.get(span.id)) is not None and now.elided:
+                        seen.add(now)
 
     def _enough(self, limit: int) -> float:
         """Tokens of a prompt whose newest rounds stay."""
         return max(self.recent_to * limit, min(self.recent_to_small * limit, RECENT_TOKENS))
 
-    def _edit(self, draft: Draft, span: Span, names: Seen) -> Edit:
+    def _edit(self, draft: Draft, span: Span, seen: Since) -> Edit:
         """A stub, or, when a stub would free far more than is needed, the result said shorter."""
         text = draft.original(span)
         keep = span.tokens - draft.excess
@@ -71,5 +76,27 @@ class ElideResults:
         tokens = draft.measure(text)
         fair = min(int(self.digest_share * tokens), draft.limit // DIGESTS)
         cap = min(self.digest_tokens, max(LEAST_DIGEST, fair))
-        said = stub(span.name, text, tokens, naming=Naming(cap, names), measure=draft.measure, back=draft.back(span))
+        said = stub(
+            span.name,
+            text,
+            tokens,
+            naming=Naming(cap, seen),
+            measure=draft.measure,
+            back=draft.back(span),
+        )
         return Elide(span.id, with_text(span.item.raw, said), "an older result")
+
+
+def _batch(draft: Draft, left: deque[Span], need: int) -> list[Span]:
+    """As many of those that are left, in their order, as free at most about what is needed; one at least."""
+    found = [left.popleft()]
+    need -= _freed(draft, found[0])
+    while left and need > _freed(draft, left[0]):
+        found.append(left.popleft())
+        need -= _freed(draft, found[-1])
+    return found
+
+
+def _freed(draft: Draft, span: Span) -> int:
+    """Tokens, at most."""
+    return span.tokens - STUB_LEAST - draft.back_tokens

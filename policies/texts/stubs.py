@@ -101,12 +101,9 @@ class Left(NamedTuple):
     calls: Mapping[str, int]
 
 
-def window_note(
-    left: Left, *, text: str, measure: Measure, cap: int = DEFAULT_CAP, back: str = "", seen: Container[str] = ()
-) -> str:
-    """The one note that stands for older rounds: how many and how much, the calls made by tool, what `text` named.
-
-    `text` is all that went, oldest first; `back` is the way to it; names that are `seen` elsewhere are left out.
+def window_note(left: Left, *, names: str = "", back: str = "") -> str:
+    """The one note that stands for older rounds: how many and how much, the calls made by tool, and `names`: the digest
+    of all that went. `back` is the way to it.
     """
     rounds = left.rounds
     who = f"{rounds:,} earlier round{'s' if rounds > 1 else ''}" if rounds else "Earlier messages"
@@ -116,8 +113,7 @@ def window_note(
     if left.calls:
         ranked = sorted(left.calls.items(), key=lambda call: -call[1])
         said += f" Calls made: {_listed([f'{name} ×{count}' for name, count in ranked])}."
-    named = digest(text, cap, measure=measure, seen=seen)
-    return said + (f" They named: {named}]" if named else "]")
+    return said + (f" They named: {names}]" if names else "]")
 
 
 def _outcome(name: str, text: str, *, is_json: bool) -> str:

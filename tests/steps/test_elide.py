@@ -45,14 +45,9 @@ def test_large_results_go_first_and_the_newest_rounds_last() -> None:
 
 def test_of_the_newest_rounds_no_more_goes_than_brings_the_prompt_to_its_share_of_the_limit() -> None:
     lengths = (60, 60, 20, 20, 20, 20, 20, 20)
-    assert edited(loop(*lengths), ElideResults(recent_to=1)) == ["m2", "m4", "m6"]
-    assert edited(loop(*lengths), ElideResults(recent_to=0.01, recent_to_small=0.01))[:5] == [
-        "m2",
-        "m4",
-        "m6",
-        "m8",
-        "m10",
-    ]
+    assert set(edited(loop(*lengths), ElideResults(recent_to=1))) == {"m2", "m4", "m6"}
+    lower = set(edited(loop(*lengths), ElideResults(recent_to=0.01, recent_to_small=0.01)))
+    assert lower >= {"m2", "m4", "m6", "m8", "m10"}
 
 
 def test_in_a_small_window_the_newest_rounds_may_fill_more_of_it() -> None:
@@ -63,6 +58,10 @@ def test_in_a_small_window_the_newest_rounds_may_fill_more_of_it() -> None:
         edited(made, ElideResults(recent_to=0.01, recent_to_small=0.9))
         left.append(sum(text == lines(60) for text in texts(made)))
     assert left[0] < left[1] == NEWEST_ROUNDS
+    made = loop(*[400] * 8, limit=60_000)  # the newest rounds alone are more than 16,000 tokens
+    made.target = 100
+    edited(made, ElideResults(recent_to=0.01, recent_to_small=0.9))
+    assert sum(text == lines(400) for text in texts(made)) < NEWEST_ROUNDS
 
 
 def test_the_newest_round_stays() -> None:
@@ -132,14 +131,14 @@ def test_where_no_rounds_are_named_nothing_is_asked() -> None:
 def test_what_still_stands_after_the_window_gets_a_stub() -> None:
     made = loop(*[40] * 12, limit=300)
     made.level = Level.TOPICS
-    assert edited(made)[0] == "m2"
+    assert "m2" in edited(made)
 
 
 def test_a_round_that_may_not_leave_gets_its_stubs() -> None:
     made = loop(*[40] * 30, limit=1_500)
     made.put(msgspec.structs.replace(made.messages[1], evict=Evict.PINNED))
     spans = edited(made)
-    assert spans[0] == "m2"
+    assert "m2" in spans
     assert "m4" not in spans
 
 
@@ -171,18 +170,42 @@ def test_a_tool_that_changes_nothing_may_be_called_again() -> None:
     assert "are no longer shown, calling it again shows them; it began: " in texts(made)[2]
 
 
-def test_a_name_that_stands_elsewhere_is_not_named_again() -> None:
-    said = [f"{lines(30)} {names}" for names in ("TCK-4821 of HAT-1009", "TCK-4821 of HAT-2017", "TCK-7")]
-    messages = [user("What became of TCK-7?"), *(m for n, text in enumerate(said) for m in round_of(n, text))]
-    made = draft([*messages, *round_of(9, "ok")])
+def named(*said: str, first: str = "What became of TCK-7?") -> list[str]:
+    """The stubs of results that end so."""
+    results = [m for n, names in enumerate(said) for m in round_of(n, f"{lines(30)} {names}")]
+    made = draft([user(first), *results, *round_of(99, "ok")])
     made.target = 100
     edited(made)
-    first, second, third = (texts(made)[at] for at in (2, 4, 6))
-    assert "TCK-4821" in first
+    return texts(made)[2::2][: len(said)]
+
+
+def test_a_name_that_stands_elsewhere_is_said_once_by_the_newest_stub() -> None:
+    first, second, third = named("TCK-4821 of HAT-1009", "TCK-4821 of HAT-2017", "TCK-7")
+    assert "TCK-4821" not in first
     assert "HAT-1009" in first
-    assert "TCK-4821" not in second
+    assert "TCK-4821" in second
     assert "HAT-2017" in second
     assert "TCK-7" not in third
+
+
+def test_a_name_that_an_older_call_says_is_named_since_that_call_leaves_first() -> None:
+    older = round_of(0, lines(30))
+    older[0]["tool_calls"][0]["function"]["arguments"] = '{"ticket": "TCK-4821"}'
+    made = draft([user("a"), *older, *round_of(1, f"{lines(30)} TCK-4821"), *round_of(2, "ok")])
+    made.target = 100
+    edited(made)
+    assert "TCK-4821" in texts(made)[4]
+
+
+def test_what_got_no_stub_says_nothing() -> None:
+    """Its names could leave with it."""
+    small = "TCK-48213 HAT-10093 REF-77120 found at /var/log/a.log in 4f9c1a2b by host-17.example.org, 884-221-09 said"
+    rounds = [*round_of(0, f"{lines(60)} TCK-48213"), *round_of(1, small), *round_of(2, lines(60)), *round_of(3, "ok")]
+    made = draft([user("a"), *rounds])
+    made.target = 10
+    assert edited(made, ElideResults(first_tokens=1, recent_to=0, recent_to_small=0)) == ["m4", "m2", "m6"]
+    assert made.settled == {"m4"}
+    assert "TCK-48213" in texts(made)[2]
 
 
 def test_in_a_small_window_a_stub_names_less() -> None:

@@ -84,23 +84,19 @@ def test_a_long_first_line_is_cut_between_words_and_an_empty_result_has_none() -
 
 
 def test_older_rounds_leave_one_note_with_their_calls_and_identifiers() -> None:
-    note = window_note(
-        Left(12, 34567, {"read_file": 3, "search": 7}), text="found HAT123\nthen TCK-4821", measure=pieces, cap=50
-    )
+    note = window_note(Left(12, 34567, {"read_file": 3, "search": 7}), names="HAT123 TCK-4821")
     assert note == (
         "[… 12 earlier rounds of this conversation (34,567 tokens) are no longer shown; all was answered and acted on."
         " Calls made: search ×7, read_file ×3. They named: HAT123 TCK-4821]"
     )
-    assert window_note(Left(1, 50, {}), text="hello there", measure=pieces) == (
+    assert window_note(Left(1, 50, {})) == (
         "[… 1 earlier round of this conversation (50 tokens) is no longer shown; all was answered and acted on.]"
     )
-    assert window_note(Left(0, 50, {}), text="", measure=pieces).startswith(
-        "[… Earlier messages of this conversation (50 tokens)"
-    )
+    assert window_note(Left(0, 50, {})).startswith("[… Earlier messages of this conversation (50 tokens)")
 
 
 def test_many_tools_are_not_all_listed() -> None:
-    note = window_note(Left(9, 9, {f"tool_{n}": 1 for n in range(20)}), text="", measure=pieces)
+    note = window_note(Left(9, 9, {f"tool_{n}": 1 for n in range(20)}))
     assert note.endswith("tool_7 ×1 and 12 others.]")
 
 
