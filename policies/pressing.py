@@ -245,7 +245,8 @@ class Pressing:
                 if step.level in ORDER[: ORDER.index(level) + 1] and not acts_always(step):
                     failed += yield from run_step(draft, editor, step)
         if editor.changed and draft.level is not Level.NONE:
-            gentle = min(draft.limit, pressure.target(self.policy.levels[draft.level].alone.free_to))
+            alone_to = self.policy.levels[draft.level].alone.free_to
+            gentle = min(draft.limit, _pressure(draft, self.policy).target(alone_to))
             is_spared = self.recorded is None or draft.limit < LARGE_ROOM
             give_back(draft, editor, newest=gentle if is_spared else None)
         return failed
