@@ -24,7 +24,9 @@ def replay(draft: Draft, editor: Editor, recorded: Recorded) -> None:
             following = messages[index + 1].id if index + 1 < len(messages) else None
             _again(draft, editor, messages[index], made, following)
     _tools_again(draft, editor, recorded.sent)
-    frozen = {span.id for span in messages[: recorded.count]} | {f"m{index}" for index in recorded.made}
+    answer = max((at for at, span in enumerate(messages) if span.role == "assistant"), default=-1)
+    count = max(recorded.count, answer + 1) if recorded.count else 0  # what was sent as it came is not recorded
+    frozen = {span.id for span in messages[:count]} | {f"m{index}" for index in recorded.made}
     frozen |= {span.id for span in draft.spans if span.id[0] != "m"}  # what the client never saw, and tools
     draft.frozen = frozenset(frozen)
     draft.rebill()
