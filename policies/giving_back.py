@@ -1,6 +1,6 @@
 """What was freed without need is given back, until the prompt holds enough (issue 2, bar 2)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from policies.checks import checked
 from policies.draft import Draft
@@ -15,7 +15,6 @@ NEAR, WIDER = 0.95, 1.25  # of what is enough: as good as that, and what is aske
 LEAST_REGROWTH = 32  # tokens
 TO_A_LENGTH = ("fold-json", "clip", "elide", "fit")  # steps whose result could have had another length
 SHORTER = ("fold-json", "clip")  # steps that shorten what is large before older results go
-ALL, NEWEST = tuple(Tier), (Tier.L1,)  # whose results are given back
 TRIES = 12  # rounds of taking edits back, at most
 
 
@@ -29,15 +28,16 @@ def give_back(draft: Draft, editor: Editor, *, newest: int | None = None) -> Non
     if newest is not None:
         _spare_newest(draft, editor)
     enough = int(ENOUGH * draft.limit)
-    _give_back(draft, editor, min(enough, draft.target) + draft.reserved, ALL)  # a policy may ask for less
+    _give_back(draft, editor, min(enough, draft.target) + draft.reserved)  # a policy may ask for less
     if newest is not None:
-        _give_back(draft, editor, min(enough, newest), NEWEST)
+        _give_back(draft, editor, min(enough, newest), newest=True)
 
 
-def _give_back(draft: Draft, editor: Editor, enough: int, tiers: Collection[Tier]) -> None:
-    _give_back_until(draft, editor, enough, tiers)
+def _give_back(draft: Draft, editor: Editor, enough: int, *, newest: bool = False) -> None:
+    """Until the prompt holds enough; of the `newest` round alone only the length is given back."""
+    _give_back_until(draft, editor, enough, newest=newest)
     if draft.total < NEAR * enough:
-        _give_back_until(draft, editor, min(draft.limit, int(WIDER * enough)), tiers)
+        _give_back_until(draft, editor, min(draft.limit, int(WIDER * enough)), newest=newest)
 
 
 def _spare_newest(draft: Draft, editor: Editor) -> None:
@@ -48,16 +48,15 @@ def _spare_newest(draft: Draft, editor: Editor) -> None:
         editor.restore(before)
 
 
-def _give_back_until(draft: Draft, editor: Editor, enough: int, tiers: Collection[Tier]) -> None:
-    """Of the newest round alone only the length is given back. Each round is counted again: together the edits may cost
-    more, or less, than each was said to (a parallel round is one list, the first tool brings the frame of all). A round
-    that did not fit is undone, and the edit of it that was furthest off is taken to cost as much more as was missed, so
-    that the next round tries another.
+def _give_back_until(draft: Draft, editor: Editor, enough: int, *, newest: bool) -> None:
+    """Each round is counted again: together the edits may cost more, or less, than each was said to (a parallel round
+    is one list, the first tool brings the frame of all). A round that did not fit is undone, and the edit of it that
+    was furthest off is taken to cost as much more as was missed, so that the next round tries another.
     """
     for _ in range(TRIES if draft.total <= draft.limit else 0):
         before, total = editor.snapshot(), draft.total
-        taken = editor.refill(draft.limit, enough) if tiers is ALL else []
-        _regrow(draft, editor, min(draft.limit, enough), tiers)
+        taken = [] if newest else editor.refill(draft.limit, enough)
+        _regrow(draft, editor, min(draft.limit, enough), newest=newest)
         expected = draft.total
         draft.rebill()
         if draft.total <= draft.limit:
@@ -86,10 +85,11 @@ def _furthest_off(draft: Draft, taken: Sequence[Entry]) -> Entry | None:
     return max(taken, key=beyond, default=None)
 
 
-def _regrow(draft: Draft, editor: Editor, enough: int, tiers: Collection[Tier]) -> None:
-    """Say the newest shortened results (of these tiers) at greater length, where whole ones would be too much."""
+def _regrow(draft: Draft, editor: Editor, enough: int, *, newest: bool) -> None:
+    """Say the newest shortened results at greater length, where whole ones would be too much; with `newest` those of
+    the newest round alone."""
     shortened_by = {span: one.step for one in editor.decisions if one.outcome == "applied" for span in one.spans}
-    for span in reversed([one for one in draft.messages if one.is_result and one.tier in tiers]):
+    for span in reversed([one for one in draft.messages if one.is_result and (one.tier is Tier.L1 or not newest)]):
         room = enough - draft.total
         if room <= LEAST_REGROWTH:
             return

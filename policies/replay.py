@@ -24,24 +24,25 @@ def replay(draft: Draft, editor: Editor, recorded: Recorded) -> None:
             following = messages[index + 1].id if index + 1 < len(messages) else None
             _again(draft, editor, messages[index], made, following)
     _tools_again(draft, editor, recorded.sent)
-    answer = max((at for at, span in enumerate(messages) if span.role == "assistant"), default=-1)
-    count = max(recorded.count, answer + 1) if recorded.count else 0  # what was sent as it came is not recorded
+    count = (
+        max(recorded.count, newest_answer(messages) + 1) if recorded.count else 0
+    )  # what was sent as it came is not recorded
     frozen = {span.id for span in messages[:count]} | {f"m{index}" for index in recorded.made}
     frozen |= {span.id for span in draft.spans if span.id[0] != "m"}  # what the client never saw, and tools
     draft.frozen = frozenset(frozen)
     draft.rebill()
 
 
-def newest_answer(draft: Draft) -> int:
-    """Index among the live messages of the assistant's last one, behind which all is new; -1: there is none."""
-    return max((at for at, span in enumerate(draft.messages) if span.role == "assistant"), default=-1)
+def newest_answer(messages: Sequence[Span]) -> int:
+    """Index of the assistant's last message, behind which all is new; -1: there is none."""
+    return max((at for at, span in enumerate(messages) if span.role == "assistant"), default=-1)
 
 
 def freeze_sent(draft: Draft, *, begun: bool = True) -> None:
     """Freezes what an earlier request must have sent: all that stands before the client's newest messages. Of a
     conversation that has not `begun` to be recorded, results with something behind them too: a request may have ended
     with them, and was not answered."""
-    messages, last = draft.messages, newest_answer(draft)
+    messages, last = draft.messages, newest_answer(draft.messages)
     frozen = {span.id for span in [*messages[: last + 1], *draft.tools]}
     if not begun:
         behind = max((at for at, span in enumerate(messages) if not span.is_result), default=-1)

@@ -136,10 +136,10 @@ def test_what_the_client_never_saw_is_not_edited_either() -> None:
 
 def test_what_stands_before_the_newest_answer_was_sent() -> None:
     made = draft(TALK, tools=TOOLS)
-    assert newest_answer(made) == 6
+    assert newest_answer(made.messages) == 6
     freeze_sent(made)
     assert made.frozen == {"m0", "m1", "m2", "m3", "m4", "m5", "m6", "t0", "t1"}
-    assert newest_answer(draft([user("a")])) == -1
+    assert newest_answer(draft([user("a")]).messages) == -1
 
 
 def test_of_a_new_conversation_a_result_with_something_behind_it_may_have_been_sent() -> None:

@@ -26,9 +26,9 @@ class ElideResults:
     `keep_rounds` are tried in turn: fewer rounds are kept only when the prompt is still over its target, and over
     `recent_to` of its limit (or `recent_to_small`, up to 16,000 tokens, if that is more): what an agent works with at
     the moment is worth more than a deep cut. A stub names what its result named and nothing else that stays names, in
-    at most `digest_tokens`, `digest_share` of the result and a 128th of the limit. Tools whose names match one of
-    `read_only` (`*` and `?` stand for any characters) change nothing: where the text cannot be read again by a ref,
-    the model is invited to call them again.
+    at most `digest_tokens`; of these two, or 120 tokens if that is more, the smaller: `digest_share` of the result, a
+    128th of the limit. Tools whose names match one of `read_only` (`*` and `?` stand for any characters) change
+    nothing: where the text cannot be read again by a ref, the model is invited to call them again.
     """
 
     keep_rounds: tuple[int, ...] = (5, 3, 2, 1)
